@@ -22,6 +22,9 @@ fn a_test_on_demand_needs_no_coordinator() {
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
     assert!(stdout(&output).starts_with("a → b  "), "{}", stdout(&output));
     assert_eq!((b.records().len(), records(home.path()).len()), (1, 1));
+    let output = fleet.test(&home, &["b", "a", "--mesh", &mesh]);
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    assert_eq!(b.log(), "", "two coordinators, of which an operator needs to know nothing");
     let output = fleet.test(&home, &["a", "x", "--mesh", &mesh]);
     assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
     assert!(stderr(&output).contains("there is no site x in the mesh"), "{}", stderr(&output));

@@ -1,6 +1,6 @@
 //! A fleet whose parts are killed, cut off and suspended: each task has one outcome, and nothing is measured twice.
 
-use std::io::copy;
+use std::io::{BufRead, BufReader, copy};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::Child;
 use std::sync::{Arc, Mutex};
@@ -152,6 +152,38 @@ fn a_coordinator_that_was_stopped_gives_out_nothing_beside_its_successor() {
     let output = successor.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
     assert_eq!((b.records().len(), records(second.path()).len()), (2, 2), "{said}");
+}
+
+/// Reads lines until one has these words.
+fn until(words: &str, lines: &mut impl Iterator<Item = std::io::Result<String>>) {
+    let found = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains(words)));
+    assert!(found.is_some(), "it has ended without {words:?}");
+}
+
+/// Its host was suspended while someone asked for one test, which took the lease for that.
+#[test]
+fn a_coordinator_whose_lease_a_short_test_took_stands_by_and_goes_on() {
+    let Some(fleet) = Fleet::new() else { return };
+    let (_a, b) = (Agent::start(&fleet, "a"), Agent::start(&fleet, "b"));
+    let mesh = fleet.mesh(&PAIR.replace("[test]", "[test]\nevery = \"1h\""));
+    let mut run = fleet.coordinate(&Home::new(), &["run", &mesh]);
+    let mut lines = BufReader::new(run.stdout.take().expect("stdout is piped")).lines();
+    let mut said = BufReader::new(run.stderr.take().expect("stderr is piped")).lines();
+    until("2/2  b → a", &mut lines);
+    let test = || {
+        let output = fleet.test(&Home::new(), &["a", "b"]);
+        assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    };
+    signal(&run, Signal::STOP);
+    test();
+    signal(&run, Signal::CONT);
+    test();
+    until("standing by", &mut said);
+    until("coordinates from now on, after", &mut said);
+    assert_eq!(b.records().len(), 4, "{}", b.log());
+    assert!(run.try_wait().expect("it is ours").is_none(), "it goes on");
+    run.kill().expect("it runs");
+    run.wait().expect("it is ours");
 }
 
 /// A coordinator is ended in the middle of a test. The next one has another mesh, whose test needs a host that is still in

@@ -69,7 +69,7 @@ async fn ask(args: &FleetTestArgs, interrupt: &Interrupt) -> Result<Exit> {
         outcome = others => Some(outcome),
         taken = lease.take(&desk, interrupt, true) => match taken? {
             Taken::Held(held) => {
-                alone(signer, &desk, &mesh, (&lease, held), &place, interrupt).await?
+                alone(signer.as_ref(), &desk, &mesh, (&lease, held), &place, interrupt).await?
             }
             Taken::Rival(_) | Taken::Interrupted => None,
         },
@@ -113,7 +113,7 @@ async fn check_signer(desk: &Desk, mesh: &Mesh, task: &Task, public: &str) -> Re
 
 /// Makes what is asked for, until the outcome at `place` is there. None: the user ended it.
 async fn alone(
-    signer: Option<Seed>,
+    signer: Option<&Seed>,
     desk: &Desk,
     mesh: &Mesh,
     (lease, held): (&Lease, Held<'_>),
@@ -122,7 +122,7 @@ async fn alone(
 ) -> Result<Option<Vec<u8>>> {
     let (demand, results) = (Demand::new(), Results::silent(mesh));
     let fence = lease.fence(desk, &held).await?;
-    let public = signer.as_ref().map(Seed::public);
+    let public = signer.map(Seed::public);
     let agents = Agents::new(&desk.places, mesh, public, fence.token);
     let testing = Testing {
         places: &desk.places,

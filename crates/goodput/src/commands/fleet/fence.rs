@@ -3,15 +3,20 @@
 //! token of all that it does then. Agents refuse tasks with an older token, and the turn is written only over the revision
 //! that was read.
 
-use anyhow::{Result, bail};
+use anyhow::{Error, Result, bail};
 use goodput_bus::{BusError, Entry, Keys};
 use goodput_fleet::places::FENCE;
 
-use super::held::Held;
+use super::held::{Held, Lost};
 
 /// What a coordinator says that is none any more.
-pub(super) const TAKEN_OVER: &str =
+const TAKEN_OVER: &str =
     "another coordinator has taken over meanwhile; this one was out of reach for too long";
+
+/// Why a coordinator is none any more. It stands by then.
+pub(super) fn taken_over() -> Error {
+    Error::msg(Lost(TAKEN_OVER.into()))
+}
 
 /// The fence of this coordinator.
 pub(super) struct Fence<'a> {
@@ -29,7 +34,7 @@ impl<'a> Fence<'a> {
         loop {
             let last = turns.entry(FENCE).await?;
             if !held.renew().await? {
-                bail!(TAKEN_OVER);
+                return Err(taken_over());
             }
             let raised = match &last {
                 None => turns.create(FENCE, &session).await?,
@@ -55,7 +60,7 @@ impl<'a> Fence<'a> {
     pub async fn check(&self) -> Result<()> {
         match self.newer().await? {
             None => Ok(()),
-            Some(newer) if is_of_coordinator(&newer) => bail!(TAKEN_OVER),
+            Some(newer) if is_of_coordinator(&newer) => Err(taken_over()),
             Some(_) => bail!(
                 "the key {FENCE} of the bucket {} was written by something that is no coordinator of goodput; find who else \
                  writes there, and start the coordinator again",

@@ -2,6 +2,7 @@
 //! coordinator. What the looks mean is decided in `goodput_fleet`.
 
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::time::Duration;
 
 use anyhow::{Error, Result, anyhow};
@@ -32,6 +33,16 @@ pub(super) struct Held<'a> {
     clock: Cell<(f64, Duration)>,
     /// What stands in the way of the key.
     trouble: RefCell<Trouble>,
+}
+
+/// Another process has what this one held, in words.
+#[derive(Debug)]
+pub(super) struct Lost(pub String);
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
 /// What became of a wish.
@@ -176,10 +187,10 @@ impl<'a> Held<'a> {
         let entry = self.keys.entry(self.key).await.ok().flatten();
         let who = entry.map(|entry| format!(" ({})", holder(&entry))).unwrap_or_default();
         let (key, bucket, expiry_s) = (self.key, self.keys.bucket(), EXPIRY.as_secs());
-        anyhow!(
+        Error::msg(Lost(format!(
             "another process{who} has taken the name {key} meanwhile (bucket {bucket}): this one was cut off from NATS or \
              suspended for more than {expiry_s} s, or two were started with one name; end one of them"
-        )
+        )))
     }
 
     /// Has others see this value from the next renewal on.

@@ -2,7 +2,9 @@
 //! has the lease goes on.
 //!
 //! ```text
-//! turn ──▶ rounds, the pairs of each at the same time (testing) ──▶ matrix
+//! lease ──▶ turn ──▶ rounds, the pairs of each at the same time (testing) ──▶ matrix
+//!   ▲                             │
+//!   └──── stands by ◀──── another one has taken over
 //! ```
 
 use std::cell::{Cell, RefCell};
@@ -17,8 +19,8 @@ use goodput_fleet::{Mesh, Next, Turn, next, opens_in_s};
 use tokio::time::sleep;
 
 use super::coordinator::{Agents, Demand, FleetMetrics, Folder, Lease, Results, Testing};
-use super::fence::TAKEN_OVER;
-use super::held::Taken;
+use super::fence::taken_over;
+use super::held::{Held, Lost, Taken};
 use super::mesh_file;
 use super::places::{BEAT, Desk, signer};
 use super::trouble::Trouble;
@@ -79,43 +81,94 @@ async fn coordinate(
     }
     let notifier = Notifier::connect();
     notifier.notify("READY=1");
-    let lease = Lease::new();
-    let held = match lease.take(&desk, interrupt, false).await? {
-        Taken::Held(held) => held,
-        // It waits for as long as someone else has it.
-        Taken::Rival(_) | Taken::Interrupted => return Ok(Exit::CouldNot),
-    };
-    let fence = lease.fence(&desk, &held).await?;
-    screen::say(format_args!("goodput: {}", lease.taken_over(fence.has_predecessor)));
-    let demand = Demand::new();
-    let places = &desk.places;
-    let public = signer.as_ref().map(Seed::public);
-    let agents = Agents::new(places, mesh, public, fence.token);
-    let testing = Testing {
-        places,
-        held: &held,
-        fence,
-        signer,
-        mesh,
-        results: &results,
-        demand: &demand,
-        interrupt,
-        agents,
-        trouble: RefCell::default(),
-    };
     let every_s = mesh.every_s.filter(|_| !args.once);
-    let turns = Turns { testing: &testing, text, every_s, revision: Cell::new(None) };
-    let ended = tokio::select! {
-        lost = held.keep() => Err(lost),
-        never = demand.collect(&desk.wanted) => never,
-        never = results.watch_agents(&places.agents) => never,
-        never = results.go_on() => never,
-        ended = turns.run() => ended,
+    let in_turn = RefCell::default();
+    let signer = signer.as_ref();
+    let coordinator =
+        Coordinator { desk: &desk, mesh, text, every_s, signer, results: &results, in_turn };
+    let ended = loop {
+        match coordinator.term(interrupt).await {
+            // A host that was busy or suspended, while another process made one test, is needed again after it.
+            Err(why) if why.is::<Lost>() => {
+                screen::say(format_args!("goodput: {}; standing by", taken_over()));
+            }
+            ended => break ended,
+        }
+        tokio::select! {
+            () = sleep(BEAT) => {}
+            () = interrupt.raised() => break Ok(Exit::CouldNot),
+        }
     };
     notifier.notify("STOPPING=1");
-    held.release().await;
     results.end().await;
     ended
+}
+
+/// Who coordinates a mesh whenever nobody else does.
+struct Coordinator<'a> {
+    desk: &'a Desk,
+    mesh: &'a Mesh,
+    text: String,
+    every_s: Option<f64>,
+    signer: Option<&'a Seed>,
+    results: &'a Results<'a>,
+    /// The id of the turn that it was in.
+    in_turn: RefCell<Option<String>>,
+}
+
+impl Coordinator<'_> {
+    /// Waits for the lease, and coordinates for as long as it has the lease.
+    ///
+    /// # Errors
+    /// [`Lost`] if another process has taken it.
+    async fn term(&self, interrupt: &Interrupt) -> Result<Exit> {
+        let lease = Lease::new();
+        let held = match lease.take(self.desk, interrupt, false).await? {
+            Taken::Held(held) => held,
+            // It waits for as long as someone else has it.
+            Taken::Rival(_) | Taken::Interrupted => return Ok(Exit::CouldNot),
+        };
+        let ended = self.coordinated(&lease, &held, interrupt).await;
+        held.release().await;
+        ended
+    }
+
+    async fn coordinated(
+        &self,
+        lease: &Lease,
+        held: &Held<'_>,
+        interrupt: &Interrupt,
+    ) -> Result<Exit> {
+        let Self { desk, mesh, signer, results, .. } = *self;
+        let fence = lease.fence(desk, held).await?;
+        screen::say(format_args!("goodput: {}", lease.taken_over(fence.has_predecessor)));
+        results.begin_anew();
+        let demand = Demand::new();
+        let places = &desk.places;
+        let agents = Agents::new(places, mesh, signer.map(Seed::public), fence.token);
+        let testing = Testing {
+            places,
+            held,
+            fence,
+            signer,
+            mesh,
+            results,
+            demand: &demand,
+            interrupt,
+            agents,
+            trouble: RefCell::default(),
+        };
+        let (text, in_turn) = (&*self.text, &self.in_turn);
+        let (every_s, revision) = (self.every_s, Cell::new(None));
+        let turns = Turns { testing: &testing, text, every_s, revision, in_turn };
+        tokio::select! {
+            lost = held.keep() => Err(lost),
+            never = demand.collect(&desk.wanted) => never,
+            never = results.watch_agents(&places.agents) => never,
+            never = results.go_on() => never,
+            ended = turns.run() => ended,
+        }
+    }
 }
 
 /// The metrics, served as long as this process runs, if they are wanted, and where.
@@ -136,10 +189,12 @@ const NO_TEST: &str = "no test in this turn: the budgets pay for fewer turns tha
 /// The turns of a mesh.
 struct Turns<'a> {
     testing: &'a Testing<'a>,
-    text: String,
+    text: &'a str,
     every_s: Option<f64>,
     /// Of the turn on the bus, as it was read or written last; none: there is none.
     revision: Cell<Option<u64>>,
+    /// The id of the turn that this process was in.
+    in_turn: &'a RefCell<Option<String>>,
 }
 
 impl Turns<'_> {
@@ -158,8 +213,11 @@ impl Turns<'_> {
                     }
                 }
             };
+            if self.every_s.is_none() && self.is_done(last.as_ref()) {
+                bail!("another coordinator has made this turn meanwhile, and has its results");
+            }
             let now_s = held.now_s();
-            let turn = match next(last.as_ref(), &self.text, self.every_s, now_s) {
+            let turn = match next(last.as_ref(), self.text, self.every_s, now_s) {
                 Next::Wait(seconds) => {
                     let wait = Duration::from_secs_f64(seconds);
                     match self.testing.idle(wait).await? {
@@ -177,6 +235,7 @@ impl Turns<'_> {
                     None => bail!("the bus has lost the turn that was to go on"),
                 },
             };
+            self.in_turn.replace(Some(turn.id.clone()));
             let tasks = goodput_fleet::tasks(mesh, &turn);
             if !self.write(&turn).await?
                 || !self.testing.test(&tasks).await?
@@ -197,9 +256,15 @@ impl Turns<'_> {
         }
     }
 
+    /// Whether someone else has ended the turn that this process was in.
+    fn is_done(&self, last: Option<&Turn>) -> bool {
+        let last = last.filter(|turn| turn.has_ended);
+        last.is_some_and(|turn| self.in_turn.borrow().as_ref() == Some(&turn.id))
+    }
+
     fn new_turn(&self, number: u64, began_s: f64) -> Turn {
         let id = format!("{:x}-{:08x}", began_s as u64, rand::random::<u32>());
-        Turn { id, number, mesh: self.text.clone(), began_s, has_ended: false }
+        Turn { id, number, mesh: self.text.to_owned(), began_s, has_ended: false }
     }
 
     /// The newest turn; what can't be one is none.
@@ -229,7 +294,7 @@ impl Turns<'_> {
             }
             match self.try_to_write(turn).await {
                 Ok(true) => return Ok(true),
-                Ok(false) => bail!(TAKEN_OVER),
+                Ok(false) => return Err(taken_over()),
                 Err(why) => trouble.pass(why)?,
             }
             if self.interrupted_within(BEAT).await {

@@ -198,14 +198,9 @@ async fn heeds(here: &Here<'_>, announcement: &mut Announcement) -> bool {
     // A test that goes on may be one of an earlier coordinator.
     let is_new = announcement.heeds != newest && here.turn.try_lock().is_ok();
     if is_new {
-        let had_one = announcement.heeds.is_some_and(|token| token > 0);
         announcement.heeds = newest;
-        if had_one {
-            let token = here.heed.token();
-            screen::say(format_args!(
-                "goodput: another coordinator has taken over (number {token})"
-            ));
-        }
+        // Of no use to an operator: each `goodput fleet test` without a coordinator is a new one.
+        tracing::debug!("heeds the coordinator with the token {}", here.heed.token());
     }
     is_new
 }

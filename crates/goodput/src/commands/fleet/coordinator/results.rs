@@ -97,6 +97,13 @@ impl<'a> Results<'a> {
         ));
     }
 
+    /// This process coordinates from now on: what was counted before would count twice.
+    pub fn begin_anew(&self) {
+        if let Some(metrics) = &self.metrics {
+            metrics.begin_anew();
+        }
+    }
+
     /// Forgets those of the last turn: the next one has so many tests, and began at `began_s` seconds since 1970 by the clock
     /// of the bus.
     pub fn begin(&self, all: usize, began_s: f64) {

@@ -38,7 +38,7 @@ pub(in crate::commands::fleet) struct Testing<'a> {
     /// Between this coordinator and others.
     pub fence: Fence<'a>,
     /// Signs tasks; none: they are not signed.
-    pub signer: Option<Seed>,
+    pub signer: Option<&'a Seed>,
     pub mesh: &'a Mesh,
     pub results: &'a Results<'a>,
     /// What someone asks for in between.
@@ -224,7 +224,7 @@ impl Testing<'_> {
         let expires_s = self.held.now_s() + TASK_LIFE_S;
         let granted = Task { expires_s, token: self.fence.token, ..task.clone() };
         let mut sealed = Sealed::of(&granted).map_err(|why| anyhow!(why))?;
-        if let Some(signer) = &self.signer {
+        if let Some(signer) = self.signer {
             sealed.signature = Some(signer.sign(&sealed.signed_bytes())?);
         }
         Ok(sealed)

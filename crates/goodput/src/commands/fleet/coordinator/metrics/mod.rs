@@ -71,6 +71,12 @@ impl FleetMetrics {
         }
     }
 
+    /// Forgets all outcomes.
+    pub fn begin_anew(&self) {
+        let mut pairs = self.pairs();
+        *pairs = pairs.none_tested();
+    }
+
     /// Says how far the turn is.
     pub fn turn(&self, done: usize, all: usize) {
         self.turn_tests.set(i64::try_from(all).unwrap_or(i64::MAX));
@@ -158,6 +164,10 @@ mod tests {
         let text = metrics.text();
         assert!(text.contains("limit=\"policer\"") && !text.contains("shaper-burst"), "{text}");
         metrics.see(&task, None);
+        let again = FleetMetrics::new(&mesh);
+        again.see(&task, None);
+        again.begin_anew();
+        assert!(!again.text().contains("goodput_fleet_up{"), "{}", again.text());
         let text = metrics.text();
         assert!(!text.contains("limit=") && !text.contains("lost_ratio{"), "{text}");
         assert!(text.contains("goodput_fleet_up{sender=\"a\",receiver=\"b\"} 0.0"), "{text}");

@@ -142,6 +142,13 @@ impl Pairs {
         Self { sites: Arc::new(sites), numbers, rows, limits: Vec::new() }
     }
 
+    /// The same sites, of which none was tested.
+    pub fn none_tested(&self) -> Self {
+        let (sites, numbers) = (Arc::clone(&self.sites), Arc::clone(&self.numbers));
+        let rows = vec![Arc::default(); self.sites.len()];
+        Self { sites, numbers, rows, limits: Vec::new() }
+    }
+
     /// Takes the outcome of a test, which came at `now`; without a record, there is none. By the clock of its host, the test
     /// may have begun later than now: that would be the newest result for as long as this clock was ahead.
     pub fn see(&mut self, [sender, receiver]: [&str; 2], record: Option<&Record>, now: Timestamp) {
