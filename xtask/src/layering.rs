@@ -77,7 +77,7 @@ const LAYERS: &[Layer] = &[
     pure(CHARTS, &[MODEL]),
     pure(WATCH, &[MODEL]),
     pure(FLEET, &[MODEL]),
-    layer(BUS, &[]),
+    layer(BUS, &[MODEL]),
     layer(STORE, &[MODEL]),
     // What it shows and starts besides the history is handed to it.
     layer(WEB, &[MODEL, CHARTS, FLEET, STORE]),

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use async_nats::jetstream::context::{CreateStreamError, CreateStreamErrorKind};
 use async_nats::jetstream::stream::{Config, Stream};
 use async_nats::jetstream::{Context, ErrorCode};
-use async_nats::{Client, ClientError, ConnectOptions, Event, ServerError};
+use async_nats::{
+    Client, ClientError, ConnectError, ConnectErrorKind, ConnectOptions, Event, ServerError,
+};
 use serde::Serialize;
 use tokio::time::sleep;
 
@@ -94,7 +96,7 @@ impl Bus {
             // Without encryption, nobody would look at the certificate.
             Some(file) => options.add_root_certificates(file.to_owned()).require_tls(true),
         };
-        let client = options.connect(&addresses[..]).await.map_err(|why| {
+        let client = first_connection(&options, &addresses).await.map_err(|why| {
             let cause = std::error::Error::source(&why).map(ToString::to_string);
             let why = of_connecting(why.kind(), cause.as_deref(), &user);
             BusError::Connect { url: url.to_owned(), why }
@@ -206,6 +208,26 @@ impl Bus {
     }
 }
 
+/// How often a server is tried that does not answer within the five seconds that the library waits for it: TLS takes long on a
+/// host that has much to do. Once there is a connection, the library itself makes it again.
+const TRIES: u32 = 4;
+
+/// The first connection. A server that is slow is tried again; what can't go better the next time is not.
+async fn first_connection(
+    options: &ConnectOptions,
+    addresses: &[&str],
+) -> Result<Client, ConnectError> {
+    for _ in 1..TRIES {
+        match options.clone().connect(addresses).await {
+            Err(why) if why.kind() == ConnectErrorKind::TimedOut => {
+                tracing::info!("NATS: no answer in time; trying again");
+            }
+            done => return done,
+        }
+    }
+    options.clone().connect(addresses).await
+}
+
 /// Copies of each stream in a cluster. With three, one server can be lost (docs.nats.io, "JetStream Clustering").
 const COPIES: usize = 3;
 
@@ -266,4 +288,33 @@ async fn hear(event: Event, refusals: Refusals) {
 /// A message as it goes over the bus.
 pub(crate) fn json<T: Serialize>(message: &T) -> Result<Vec<u8>, BusError> {
     serde_json::to_vec(message).map_err(BusError::request("write a message"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead, BufReader, Write};
+    use std::net::TcpListener;
+    use std::thread;
+
+    /// As while its host is too busy for TLS: the first connection hears nothing.
+    #[tokio::test]
+    async fn a_server_that_is_slow_at_first_is_tried_again() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("nats://{}", listener.local_addr().unwrap());
+        thread::spawn(move || {
+            let slow = listener.accept();
+            for mut client in listener.incoming().flatten() {
+                let info = r#"{"server_id":"x","version":"2.9.10","max_payload":1048576}"#;
+                let _ = write!(client, "INFO {info}\r\n");
+                let lines = BufReader::new(client.try_clone().unwrap()).lines();
+                for _ in lines.map_while(Result::ok).filter(|line| line == "PING") {
+                    let _ = write!(client, "PONG\r\n");
+                }
+            }
+            drop(slow);
+        });
+        let connected = first_connection(&ConnectOptions::new(), &[&url]).await;
+        assert!(connected.is_ok(), "{:?}", connected.err());
+    }
 }

@@ -3,6 +3,7 @@
 use std::error::Error;
 
 use async_nats::ConnectErrorKind;
+use goodput_model::certificate_in_words;
 
 /// Parts of their messages in small letters, and what they mean. The first that is found counts. The words are those of
 /// nats-server (server/errors.json) and of async-nats 0.51 (the `Display` of its kinds of errors).
@@ -66,6 +67,9 @@ pub(crate) fn in_words(why: &(impl Error + ?Sized)) -> String {
 
 /// Why there is no connection for this user, and what to do. `cause` is what lies below, such as an error of the system.
 pub(crate) fn of_connecting(kind: ConnectErrorKind, cause: Option<&str>, user: &str) -> String {
+    if let Some(why) = cause.and_then(of_tls) {
+        return why;
+    }
     let of_cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
     let check = "check the address, and whether the server wants --creds or --nkey, and --tls-ca";
     match kind {
@@ -90,6 +94,19 @@ pub(crate) fn of_connecting(kind: ConnectErrorKind, cause: Option<&str>, user: &
             None => format!("the connection failed; {check}"),
         },
     }
+}
+
+/// Why there is no TLS with a server, if that is what `cause` says: rustls's own words (its `Error`).
+fn of_tls(cause: &str) -> Option<String> {
+    if let Some(why) = certificate_in_words(cause) {
+        return Some(format!("{why} (--tls-ca FILE names the authority)"));
+    }
+    if cause.contains("received corrupt message") {
+        let why = "what answers there speaks no TLS; write nats:// instead of tls://, or check the port";
+        return Some(why.into());
+    }
+    let (_, alert) = cause.split_once("received fatal alert: ")?;
+    Some(format!("the server refuses TLS with this host ({alert}); the log of the server says why"))
 }
 
 #[cfg(test)]
@@ -134,8 +151,19 @@ mod tests {
         let cause = Some("nats: authorization violation");
         let why = of_connecting(ConnectErrorKind::AuthorizationViolation, cause, "the key UX");
         assert!(why.contains("does not let the key UX in") && !why.contains("violation"), "{why}");
-        let why = of_connecting(ConnectErrorKind::Tls, Some("NotValidYet"), "a user");
-        assert!(why.contains("NotValidYet") && why.contains("clock of this host"), "{why}");
+        let cause = Some("invalid peer certificate: NotValidYet");
+        // The library gives an error of TLS the kind of one of the system.
+        for kind in [ConnectErrorKind::Tls, ConnectErrorKind::Io] {
+            let why = of_connecting(kind, cause, "a user");
+            assert!(!why.contains("NotValidYet") && why.contains("clock of this host"), "{why}");
+            assert!(why.contains("--tls-ca"), "{why}");
+        }
+        let cause = Some("received corrupt message of type InvalidContentType");
+        let why = of_connecting(ConnectErrorKind::Io, cause, "a user");
+        assert!(why.starts_with("what answers there speaks no TLS"), "{why}");
+        let cause = Some("received fatal alert: CertificateRequired");
+        let why = of_connecting(ConnectErrorKind::Io, cause, "a user");
+        assert!(why.contains("(CertificateRequired); the log of the server"), "{why}");
         let why = of_connecting(ConnectErrorKind::Io, Some("Connection refused"), "a user");
         assert!(why.starts_with("Connection refused; check the address"), "{why}");
     }

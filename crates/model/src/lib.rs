@@ -12,6 +12,7 @@ pub mod arrivals;
 pub mod burden;
 pub mod capture;
 pub mod ceiling;
+pub mod certificate;
 pub mod change;
 pub mod changed_host;
 pub mod check;
@@ -87,6 +88,7 @@ pub use ceiling::{
     CeilingBound, CeilingFit, CeilingInputs, CeilingLine, CeilingPoint, CeilingReport,
     CeilingUnread,
 };
+pub use certificate::certificate_in_words;
 pub use change::Change;
 pub use changed_host::ChangedHost;
 pub use check::CheckReport;

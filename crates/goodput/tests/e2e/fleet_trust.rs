@@ -109,6 +109,7 @@ fn who_is_not_known_or_does_not_know_the_server_does_not_get_in() {
     };
     let why = agent(&[]);
     assert!(why.contains("can't connect to NATS") && why.contains("--tls-ca"), "{why}");
+    assert!(!why.contains("UnknownIssuer") && !why.contains("peer certificate"), "{why}");
     let why = agent(&closed.server[2..].iter().map(String::as_str).collect::<Vec<_>>());
     assert!(
         why.contains("does not let a user without a key in") && why.contains("--nkey"),
@@ -207,4 +208,28 @@ fn only_the_caller_of_a_test_ends_it() {
     let said = stdout(&output);
     assert_eq!(output.status.code(), Some(0), "{said}{}{}", stderr(&output), b.log());
     assert!(!said.contains("only a part"), "{said}");
+}
+
+/// The authority itself as the server's certificate, as a short command of openssl makes it; and no TLS at all.
+#[test]
+fn what_is_wrong_with_the_certificate_of_a_server_is_said_in_words() {
+    let storage = Home::new();
+    certificate(storage.path(), true);
+    let at = storage.path().display().to_string();
+    let tls = format!("tls {{ cert_file: \"{at}/cert.pem\", key_file: \"{at}/key.pem\" }}\n");
+    let Some(fleet) = Fleet::within(storage, &tls) else { return };
+    let home = Home::new();
+    let agent = |url: &str| {
+        let authority = format!("{at}/cert.pem");
+        let arguments = ["fleet", "agent", "--name", "a", "--nats", url, "--tls-ca", &authority];
+        let output = home.run(&arguments);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        stderr(&output)
+    };
+    let why = agent(&fleet.nats.tls_url());
+    assert!(why.contains("that of an authority (CA:TRUE)") && why.contains("CA:FALSE"), "{why}");
+    assert!(!why.contains("CaUsedAsEndEntity"), "{why}");
+    let Some(open) = Fleet::new() else { return };
+    let why = agent(&open.nats.tls_url());
+    assert!(why.contains("speaks no TLS"), "{why}");
 }

@@ -2,6 +2,7 @@
 
 use std::error::Error as _;
 
+use goodput_model::certificate_in_words;
 use tokio_postgres::error::SqlState;
 
 use super::server::Server;
@@ -153,7 +154,9 @@ fn by_kind(why: &tokio_postgres::Error) -> Why {
     let reason = why.source().map_or_else(|| why.to_string(), |reason| reason.to_string());
     match why.to_string().as_str() {
         "error connecting to server" => Why::Away(reason),
-        "error performing TLS handshake" => Why::Tls(reason),
+        "error performing TLS handshake" => {
+            Why::Tls(certificate_in_words(&reason).unwrap_or(reason))
+        }
         "authentication error" | "invalid configuration" => Why::Login(reason),
         "connection closed" | "error communicating with the server" => Why::Lost(reason),
         other if other == reason => Why::Other(reason),
