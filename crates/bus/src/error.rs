@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use crate::reasons::in_words;
+use crate::reasons::{self, in_words};
 use crate::refusals::{Refusal, Right};
 
 /// Why the bus did not do what was asked.
@@ -101,6 +101,11 @@ impl BusError {
             }
             _ => None,
         }
+    }
+
+    /// Whether the servers of NATS did not answer, whatever was asked.
+    pub fn is_away(&self) -> bool {
+        self.reason().is_some_and(reasons::is_away)
     }
 
     /// Whether the same may succeed later, as once the servers have elected their leader.

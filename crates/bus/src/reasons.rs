@@ -28,10 +28,7 @@ const MEANINGS: [(&str, &str); 26] = [
         "name already in use",
         "a stream of this name was made with other settings; use a NATS account for goodput alone",
     ),
-    (
-        "missed idle heartbeat",
-        "the server has said nothing for some seconds: it is away, or has no such consumer any more",
-    ),
+    ("missed idle heartbeat", SILENT),
     ("consumer deleted", "someone has removed the consumer"),
     ("consumer not found", "the consumer is gone"),
     ("no stream found", GONE),
@@ -39,7 +36,7 @@ const MEANINGS: [(&str, &str); 26] = [
     ("wrong last", "someone else has written there meanwhile"),
     ("payload size exceeded", "the message is longer than the server takes (max_payload)"),
     ("timed out", NO_ANSWER),
-    ("no responders", "nobody answers there"),
+    ("no responders", NOBODY),
     ("failed to parse", "the answer of the server can't be read; take nats-server 2.9 or newer"),
     ("broken pipe", BROKEN),
     ("connection reset", BROKEN),
@@ -51,8 +48,16 @@ const NO_JETSTREAM: &str = "the NATS server has no JetStream; start it with -js"
 const NO_LEADER: &str = "the NATS servers are electing their leader";
 const NO_ANSWER: &str =
     "the server gave no answer in time; it may be away, or the servers are electing their leader";
+const NOBODY: &str = "nobody answers there";
+const SILENT: &str =
+    "the server has said nothing for some seconds: it is away, or has no such consumer any more";
 const GONE: &str = "the stream is gone; `goodput fleet run` makes it again";
 const BROKEN: &str = "the connection to the NATS server broke";
+
+/// Whether this reason, in words, is that the servers of NATS do not answer.
+pub(crate) fn is_away(why: &str) -> bool {
+    [NO_LEADER, NO_ANSWER, NOBODY, BROKEN, SILENT].contains(&why)
+}
 
 /// Why something failed, in words. What nobody has translated is quoted.
 pub(crate) fn in_words(why: &(impl Error + ?Sized)) -> String {
@@ -102,7 +107,8 @@ fn of_tls(cause: &str) -> Option<String> {
         return Some(format!("{why} (--tls-ca FILE names the authority)"));
     }
     if cause.contains("received corrupt message") {
-        let why = "what answers there speaks no TLS; write nats:// instead of tls://, or check the port";
+        let why =
+            "what answers there speaks no TLS; write nats:// instead of tls://, or check the port";
         return Some(why.into());
     }
     let (_, alert) = cause.split_once("received fatal alert: ")?;
@@ -135,6 +141,11 @@ mod tests {
             assert!(!said.contains("NATS says"), "{said}");
         }
         assert_eq!(meaning("something new"), "NATS says: something new");
+        for (text, away) in
+            [("request timed out", true), ("Broken pipe", true), ("stream not found", false)]
+        {
+            assert_eq!(is_away(&meaning(text)), away, "{text}");
+        }
     }
 
     #[test]

@@ -26,9 +26,15 @@ const MEANINGS: [(&str, &str); 14] = [
         "RevocationList",
         "the list of revoked certificates can't be used; get its authority's present one",
     ),
-    ("revocation list", "the list of revoked certificates is too old; get its authority's present one"),
+    (
+        "revocation list",
+        "the list of revoked certificates is too old; get its authority's present one",
+    ),
     ("Revoked", "the authority has revoked the server's certificate; give the server a new one"),
-    ("xpired", "the server's certificate has expired; renew it, or set the clock of this host if it is ahead"),
+    (
+        "xpired",
+        "the server's certificate has expired; renew it, or set the clock of this host if it is ahead",
+    ),
     (
         "ot valid yet",
         "the server's certificate is not valid yet; set the clock of this host, or that of who makes certificates",
@@ -69,7 +75,9 @@ pub fn certificate_in_words(text: &str) -> Option<String> {
     let known = MEANINGS.iter().find(|(part, _)| wrong.contains(part));
     Some(match known {
         Some((_, meaning)) => (*meaning).into(),
-        None => format!("the server's certificate can't be used ({wrong}); give the server another one"),
+        None => {
+            format!("the server's certificate can't be used ({wrong}); give the server another one")
+        }
     })
 }
 
@@ -121,14 +129,19 @@ mod tests {
             ),
             ("BadSignature", "not signed by the authority that it names"),
             ("Revoked", "has revoked"),
-            ("certificate does not allow extended key usage for server authentication, allows x", "serverAuth"),
+            (
+                "certificate does not allow extended key usage for server authentication, allows x",
+                "serverAuth",
+            ),
             ("Other(OtherError(UnsupportedCertVersion))", "version 3"),
         ] {
             let found = words(wrong);
             assert!(found.contains(said), "{wrong}: {found}");
             assert!(!found.contains("OtherError") && !found.contains("UNIX"), "{found}");
         }
-        assert!(words("Other(OtherError(Newer))").contains("can't be used (Other(OtherError(Newer)))"));
+        assert!(
+            words("Other(OtherError(Newer))").contains("can't be used (Other(OtherError(Newer)))")
+        );
         assert_eq!(certificate_in_words("Connection refused"), None);
     }
 

@@ -86,7 +86,8 @@ fn explained(
 ) -> Result<Explanation, Missing> {
     let tested = tested(sites.len(), measured);
     if tested < MIN_SITES {
-        let which = if measured.all.tested().capped > 0 { " that no agent's limit capped" } else { "" };
+        let which =
+            if measured.all.tested().capped > 0 { " that no agent's limit capped" } else { "" };
         return Err(Missing::because(format!(
             "{tested} sites have tests{which}: with fewer than {MIN_SITES}, a slow site and a slow path look the same"
         )));

@@ -60,7 +60,8 @@ impl Tally {
         let limit = self.limits.number(&seen.limit);
         let Observation { record, at_s, goodput, limit_at, is_partial, .. } = *seen;
         // Above 0, because 0 means that no limit held it; a float is cut to what fits.
-        let percent_of_limit = seen.share_of_limit.map_or(0, |share| ((share * 100.0) as u8).max(1));
+        let percent_of_limit =
+            seen.share_of_limit.map_or(0, |share| ((share * 100.0) as u8).max(1));
         let rtt_us = seen.rtt_us.value().copied().unwrap_or(f64::NAN);
         self.tests.push(Packed {
             sender,
@@ -264,7 +265,11 @@ mod tests {
             (left_out, cell.tests, cell.is_partial, matrix.tested, matrix.partial)
         };
         assert_eq!(of(&[part(1, true), part(2, true)]), (0, 2, true, 0, 1));
-        assert_eq!(of(&[part(1, false), part(2, true)]), (1, 1, false, 1, 0), "a whole one says more");
+        assert_eq!(
+            of(&[part(1, false), part(2, true)]),
+            (1, 1, false, 1, 0),
+            "a whole one says more"
+        );
     }
 
     #[test]

@@ -305,7 +305,10 @@ mod tests {
         assert_eq!(pairs, 5);
         assert!(effect.is_some_and(|effect| (-53.0..-47.0).contains(&effect)), "{effect:?}");
         let (_, above) = slow(0.3, 3e8);
-        assert!(above.is_some_and(|effect| (-70.0..-63.0).contains(&effect)), "a limit above: {above:?}");
+        assert!(
+            above.is_some_and(|effect| (-70.0..-63.0).contains(&effect)),
+            "a limit above: {above:?}"
+        );
     }
 
     #[test]

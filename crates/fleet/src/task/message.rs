@@ -142,9 +142,7 @@ mod tests {
         let open =
             Invitation { format: FORMAT, sealed, key: "x25519:…".into(), can_be_asked: true };
         let close = Farewell { task: "t-1".into(), bytes: Some(7) };
-        for call in
-            [Call::Open(open.clone()), Call::Close(close), Call::Continues("t-1".into())]
-        {
+        for call in [Call::Open(open.clone()), Call::Close(close), Call::Continues("t-1".into())] {
             assert_eq!(Call::read(&serde_json::to_vec(&call).unwrap()), Ok(call));
         }
         let mut older = serde_json::to_value(Call::Open(open.clone())).unwrap();

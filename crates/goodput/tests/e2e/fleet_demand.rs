@@ -25,7 +25,10 @@ fn a_test_on_demand_needs_no_coordinator() {
     let output = fleet.test(&home, &["b", "a", "--mesh", &mesh]);
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
     let said = b.log();
-    assert!(!said.contains("coordinator"), "two, of which an operator needs to know nothing: {said}");
+    assert!(
+        !said.contains("coordinator"),
+        "two, of which an operator needs to know nothing: {said}"
+    );
     let output = fleet.test(&home, &["a", "x", "--mesh", &mesh]);
     assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
     assert!(stderr(&output).contains("there is no site x in the mesh"), "{}", stderr(&output));

@@ -154,6 +154,25 @@ fn a_coordinator_that_was_stopped_gives_out_nothing_beside_its_successor() {
     assert_eq!((b.records().len(), records(second.path()).len()), (2, 2), "{said}");
 }
 
+#[test]
+fn agent_and_coordinator_say_that_nats_is_back_if_they_said_that_it_was_away() {
+    let Some(mut fleet) = Fleet::new() else { return };
+    let (a, _b) = (Agent::start(&fleet, "a"), Agent::start(&fleet, "b"));
+    let mesh = fleet.mesh(&PAIR.replace("[test]", "[test]\nevery = \"1h\""));
+    let home = Home::new();
+    let mut run = fleet.coordinate(&home, &["run", &mesh]);
+    let mut said = BufReader::new(run.stderr.take().expect("stderr is piped")).lines();
+    until("coordinates from now on", &mut said);
+    fleet.nats.kill();
+    until("; trying again", &mut said);
+    wait_for("the agent to say that NATS is away", || a.log().contains("; trying again"));
+    fleet.nats.start();
+    until("NATS answers again, ", &mut said);
+    wait_for("the agent to say that NATS is back", || a.log().contains("NATS answers again, "));
+    run.kill().expect("it runs");
+    run.wait().expect("it is ours");
+}
+
 /// Reads lines until one has these words.
 fn until(words: &str, lines: &mut impl Iterator<Item = std::io::Result<String>>) {
     let found = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains(words)));
@@ -166,7 +185,8 @@ fn a_coordinator_whose_lease_a_short_test_took_stands_by_and_goes_on() {
     let Some(fleet) = Fleet::new() else { return };
     let (_a, b) = (Agent::start(&fleet, "a"), Agent::start(&fleet, "b"));
     let mesh = fleet.mesh(&PAIR.replace("[test]", "[test]\nevery = \"1h\""));
-    let mut run = fleet.coordinate(&Home::new(), &["run", &mesh]);
+    let home = Home::new();
+    let mut run = fleet.coordinate(&home, &["run", &mesh]);
     let mut lines = BufReader::new(run.stdout.take().expect("stdout is piped")).lines();
     let mut said = BufReader::new(run.stderr.take().expect("stderr is piped")).lines();
     until("2/2  b → a", &mut lines);

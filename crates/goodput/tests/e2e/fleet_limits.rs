@@ -98,10 +98,9 @@ fn a_budget_ends_a_test_with_a_server_that_stands_open_and_the_record_says_so() 
     let Some(fleet) = Fleet::new() else { return };
     let at = Home::new();
     let server = Server::start(&at, &[]);
-    let limits = ["--budget", "10MB/day", "--max-rate", "40mbit"];
-    let a = Agent::start_with(&fleet, "a", Home::new(), &limits);
+    let a = Agent::start_with(&fleet, "a", Home::new(), &["--budget", "10MB/day"]);
     let mesh = fleet.mesh(&format!(
-        "[test]\npairs = \"named\"\ndirections = \"one\"\nlength = \"60s\"\n[site.a]\n[site.x]\n\
+        "[test]\npairs = \"named\"\ndirections = \"one\"\nlength = \"30s\"\n[site.a]\n[site.x]\n\
          server = \"iperf3://{}\"\n[[pair]]\nsites = [\"x\", \"a\"]\n",
         server.address
     ));

@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio::time::sleep;
 
 use super::places::{BEAT, EXPIRY, STORED};
-use super::trouble::Trouble;
+use super::trouble::{Trouble, nats_answers};
 
 /// Time between two looks at a key that someone else holds.
 const LOOK: Duration = Duration::from_millis(500);
@@ -240,6 +240,7 @@ impl<'a> Held<'a> {
     /// Reads the clock of the server. `false`: the copy of the stream that answers is behind, and does not have the key yet.
     async fn read_clock(&self) -> Result<bool, BusError> {
         let entry = self.keys.entry(self.key).await?;
+        nats_answers();
         if let Some(entry) = &entry {
             self.clock.set((entry.written_s, awake_or_not()));
         }

@@ -5,7 +5,7 @@
 //! keys                the mesh file ──▶ users of NATS and their keys
 //! run, ask ──▶ coordinator ──▶ places ──▶ NATS ◀── places ◀── agent
 //! held, fence         a name or the lease, for as long as it is renewed; who has it now
-//! trouble             what is wrong, said once until it changes
+//! trouble             what is wrong, said once until it has passed; since when NATS is away
 //! ```
 
 mod agent;

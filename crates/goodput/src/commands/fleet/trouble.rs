@@ -1,22 +1,32 @@
-//! What is wrong, said once until it changes: whoever tries again every few seconds would otherwise fill the log.
+//! What is wrong, said once until it has passed: whoever tries again every few seconds would otherwise fill the log. And since
+//! when NATS is away, said once for the whole process: each of its parts would say it in other words.
 
 use std::collections::HashMap;
+use std::mem;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Error;
 use goodput_bus::BusError;
+use goodput_fleet::span;
 
 use crate::{exit, screen};
 
 /// What was not seen for so long has passed: each try takes a few seconds.
 const PASSED: Duration = Duration::from_secs(60);
+/// How long what was asked while NATS was away may fail after it is back: no request waits longer for an answer.
+const LATE: Duration = Duration::from_secs(20);
 
-/// What was said last and has not passed, and when it was seen last.
+/// Whether NATS answers this process.
+static NATS: Outage = Outage::new();
+
+/// Troubles beside each other, each said once until it has passed.
 #[derive(Debug, Default)]
-pub(in crate::commands::fleet) struct Trouble(Option<(String, Instant)>);
+pub(in crate::commands::fleet) struct Trouble(HashMap<String, Instant>);
 
 impl Trouble {
-    /// Says it, unless it was said, and goes on. What can't pass by itself ends who has it instead.
+    /// Says it, unless it was said, and goes on. What the bus refuses for one reason is one trouble, whatever was tried. What
+    /// can't pass by itself ends who has it instead.
     ///
     /// # Errors
     /// NATS refuses a right, which another try does not give.
@@ -25,67 +35,87 @@ impl Trouble {
         if is_for_good(&why) {
             return Err(why);
         }
-        self.tell(trying_again(&why));
-        Ok(())
-    }
-
-    /// Says it, unless it was said.
-    pub fn say(&mut self, why: &Error) {
-        self.tell(exit::in_words(why));
-    }
-
-    fn tell(&mut self, why: String) {
-        if self.is_new(&why, Instant::now()) {
-            screen::say(format_args!("goodput: {why}"));
-        }
-    }
-
-    /// Notes it. Returns whether it is to be said.
-    fn is_new(&mut self, why: &str, now: Instant) -> bool {
-        let before = self.0.replace((why.to_owned(), now));
-        !before.is_some_and(|(said, seen)| said == why && now.duration_since(seen) < PASSED)
-    }
-
-    /// It has passed: the next one is said, even if it is the same.
-    pub fn is_over(&mut self) {
-        self.0 = None;
-    }
-}
-
-/// Troubles of several kinds beside each other, each said once until it has passed, whatever its words are: many may have one
-/// at the same time, or whoever causes it may choose the words.
-#[derive(Debug, Default)]
-pub(in crate::commands::fleet) struct Troubles(HashMap<String, Instant>);
-
-impl Troubles {
-    /// As [`Trouble::pass`]. What the bus refuses for one reason is of one kind.
-    ///
-    /// # Errors
-    /// NATS refuses a right, which another try does not give.
-    pub fn pass(&mut self, why: Error) -> Result<(), Error> {
-        if is_for_good(&why) {
-            return Err(why);
-        }
-        let mut of_bus = why.chain().filter_map(|why| why.downcast_ref::<BusError>());
-        let reason = of_bus.find_map(BusError::reason).map(ToOwned::to_owned);
-        let kind = reason.unwrap_or_else(|| exit::in_words(&why));
-        if self.is_new(&kind, Instant::now()) {
+        let is_new = if of_bus(&why).any(BusError::is_away) {
+            NATS.begins(Instant::now())
+        } else {
+            let reason = of_bus(&why).find_map(BusError::reason).map(ToOwned::to_owned);
+            self.is_new(reason.unwrap_or_else(|| exit::in_words(&why)), Instant::now())
+        };
+        if is_new {
             screen::say(format_args!("goodput: {}", trying_again(&why)));
         }
         Ok(())
     }
 
-    /// Says it, unless one of this kind was said.
-    pub fn say(&mut self, kind: &str, why: &Error) {
-        if self.is_new(kind, Instant::now()) {
+    /// Says it, unless it was said.
+    pub fn say(&mut self, why: &Error) {
+        self.say_of(exit::in_words(why), why);
+    }
+
+    /// Says it, unless one of this kind was said: whoever causes it may choose the words.
+    pub fn say_of(&mut self, kind: impl Into<String>, why: &Error) {
+        if self.is_new(kind.into(), Instant::now()) {
             screen::say(format_args!("goodput: {}", exit::in_words(why)));
         }
     }
 
+    /// All has passed: what comes next is said, even if it is the same.
+    pub fn is_over(&mut self) {
+        self.0.clear();
+    }
+
     /// Notes it, and forgets what has passed. Returns whether it is to be said.
-    fn is_new(&mut self, kind: &str, now: Instant) -> bool {
+    fn is_new(&mut self, kind: String, now: Instant) -> bool {
         self.0.retain(|_, seen| now.duration_since(*seen) < PASSED);
-        self.0.insert(kind.to_owned(), now).is_none()
+        self.0.insert(kind, now).is_none()
+    }
+}
+
+/// NATS has answered: says so if it was said that it was away.
+pub(in crate::commands::fleet) fn nats_answers() {
+    if let Some(back) = NATS.ends(Instant::now()) {
+        screen::say(format_args!("goodput: {back}"));
+    }
+}
+
+/// When a server answered, and whether it was said that it is away.
+struct Outage(Mutex<Heard>);
+
+struct Heard {
+    /// When it answered last.
+    last: Option<Instant>,
+    /// When it was back after it was away.
+    back: Option<Instant>,
+    is_away: bool,
+}
+
+impl Outage {
+    const fn new() -> Self {
+        Self(Mutex::new(Heard { last: None, back: None, is_away: false }))
+    }
+
+    fn heard(&self) -> MutexGuard<'_, Heard> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// It does not answer, at `now`. Returns whether that is to be said: not if it is known, or if it may be from before it came
+    /// back.
+    fn begins(&self, now: Instant) -> bool {
+        let mut heard = self.heard();
+        let is_late = heard.back.is_some_and(|back| now.duration_since(back) < LATE);
+        !is_late && !mem::replace(&mut heard.is_away, true)
+    }
+
+    /// It answers, at `now`. Returns what to say if it was said that it does not.
+    fn ends(&self, now: Instant) -> Option<String> {
+        let mut heard = self.heard();
+        let last = heard.last.replace(now);
+        mem::take(&mut heard.is_away).then(|| {
+            heard.back = Some(now);
+            let after = last.map(|last| span(now.duration_since(last).as_secs_f64().round()));
+            let after = after.map(|after| format!(", {after} after its last answer"));
+            format!("NATS answers again{}", after.unwrap_or_default())
+        })
     }
 }
 
@@ -95,8 +125,11 @@ fn trying_again(why: &Error) -> String {
 
 /// Whether no other try can go better, as while a right is missing.
 fn is_for_good(why: &Error) -> bool {
-    let mut of_bus = why.chain().filter_map(|why| why.downcast_ref());
-    of_bus.any(|why| matches!(why, BusError::Forbidden { .. }))
+    of_bus(why).any(|why| matches!(why, BusError::Forbidden { .. }))
+}
+
+fn of_bus(why: &Error) -> impl Iterator<Item = &BusError> {
+    why.chain().filter_map(|why| why.downcast_ref())
 }
 
 #[cfg(test)]
@@ -107,45 +140,51 @@ mod tests {
     #[test]
     fn what_can_t_pass_ends_who_has_it_and_anything_else_is_said() {
         let mut trouble = Trouble::default();
-        let away = anyhow::anyhow!("the server gave no answer in time");
-        trouble.pass(away).unwrap();
-        let said = trouble.0.clone().map(|(said, _)| said);
-        assert_eq!(said.as_deref(), Some("the server gave no answer in time; trying again"));
+        trouble.pass(anyhow::anyhow!("the disk is full")).unwrap();
+        assert!(trouble.0.contains_key("the disk is full"), "{trouble:?}");
+        assert_eq!(trying_again(&anyhow::anyhow!("x")), "x; trying again");
         let refusal = Refusal { right: Right::Publish, subject: "x".into() };
         let [operation, user] = ["write x", "the key UX"].map(String::from);
         let refused = BusError::Forbidden { operation, user, refusal };
         let why = trouble.pass(Error::from(refused).context("a task")).unwrap_err();
         assert!(exit::in_words(&why).contains("does not let the key UX publish to x"), "{why:#}");
         trouble.is_over();
-        assert_eq!(trouble.0, None);
+        assert!(trouble.0.is_empty());
     }
 
     #[test]
-    fn what_goes_on_is_said_once_and_what_comes_again_is_said_again() {
+    fn troubles_beside_each_other_are_said_once_each_and_again_when_they_come_again() {
         let (mut trouble, began) = (Trouble::default(), Instant::now());
-        let mut is_new = |why: &str, s| trouble.is_new(why, began + Duration::from_secs(s));
-        assert!(is_new("away", 0));
-        assert!((1..100).all(|second| !is_new("away", second * 3)), "for as long as it goes on");
-        assert!(is_new("full", 300) && is_new("away", 303));
-        assert!(is_new("away", 303 + 60), "it had passed");
-    }
-
-    #[test]
-    fn troubles_beside_each_other_are_said_once_each() {
-        let (mut troubles, began) = (Troubles::default(), Instant::now());
-        let mut is_new = |kind: &str, s| troubles.is_new(kind, began + Duration::from_secs(s));
+        let mut is_new =
+            |kind: &str, s| trouble.is_new(kind.into(), began + Duration::from_secs(s));
         assert!(is_new("away", 0) && is_new("full", 1));
         assert!((1..100).all(|turn| !is_new("away", turn * 3) && !is_new("full", turn * 3)));
         assert!(is_new("away", 297 + 60), "it had passed");
     }
 
     #[test]
-    fn an_outage_of_the_bus_is_one_trouble_whatever_was_tried() {
-        let mut troubles = Troubles::default();
+    fn what_the_bus_refuses_for_one_reason_is_one_trouble_whatever_was_tried() {
+        let mut trouble = Trouble::default();
         for task in ["t-1", "t-2"] {
-            let (operation, why) = (format!("read the outcome of {task}"), "no answer".into());
-            troubles.pass(BusError::Request { operation, why }.into()).unwrap();
+            let (operation, why) = (format!("read the outcome of {task}"), "it is full".into());
+            trouble.pass(BusError::Request { operation, why }).unwrap();
         }
-        assert_eq!(troubles.0.len(), 1, "{troubles:?}");
+        assert_eq!(trouble.0.len(), 1, "{trouble:?}");
+    }
+
+    #[test]
+    fn an_outage_is_said_once_and_its_end_with_how_long_it_took() {
+        let (outage, began) = (Outage::new(), Instant::now());
+        let at = |s| began + Duration::from_secs(s);
+        assert_eq!(outage.ends(at(0)), None, "nobody has said that it was away");
+        assert!(outage.begins(at(5)) && !outage.begins(at(6)), "whoever finds it");
+        let back = outage.ends(at(45));
+        assert_eq!(back.as_deref(), Some("NATS answers again, 45 s after its last answer"));
+        assert_eq!(outage.ends(at(48)), None);
+        assert!(!outage.begins(at(50)), "what was asked before it was back");
+        assert!(outage.begins(at(70)));
+        let never = Outage::new();
+        assert!(never.begins(at(0)));
+        assert_eq!(never.ends(at(9)).as_deref(), Some("NATS answers again"));
     }
 }

@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use super::here::Here;
 use super::listener::Listener;
 use crate::commands::fleet::places::BEAT;
-use crate::commands::fleet::trouble::Troubles;
+use crate::commands::fleet::trouble::Trouble;
 use crate::commands::spent::Note;
 use crate::exit;
 
@@ -38,7 +38,7 @@ struct Open {
     /// What tests may have cost, by their tasks and the words of the sites that called.
     notes: HashMap<(String, String), Note>,
     /// What is refused: whoever may call may do so at any rate, and choose words of the answer.
-    trouble: Troubles,
+    trouble: Trouble,
 }
 
 /// Why a call is refused.
@@ -84,7 +84,10 @@ async fn ended(here: &Here<'_>, open: &mut Open) {
         let is_over = is_over(here, listener, GONE).await;
         *asks = Some(Instant::now() + BEAT);
         if is_over {
-            tracing::info!("the server for {} ends: who called is in another test, or gone", listener.task);
+            tracing::info!(
+                "the server for {} ends: who called is in another test, or gone",
+                listener.task
+            );
             return listener.close().await;
         }
     }
@@ -123,11 +126,12 @@ async fn one(here: &Here<'_>, question: Question, open: &mut Open) {
     };
     let answer = answer.unwrap_or_else(|Refused { kind, why }| {
         let why = exit::in_words(&why);
-        open.trouble.say(kind, &anyhow!("a call of {} is refused: {why}", shown(&caller)));
+        open.trouble.say_of(kind, &anyhow!("a call of {} is refused: {why}", shown(&caller)));
         Answer::Refused(format!("{}: {why}", here.site))
     });
     if let Err(why) = question.answer(&inbox(&caller), &answer).await {
-        open.trouble.say("answer", &anyhow!("a call of {} has no answer: {why}", shown(&caller)));
+        open.trouble
+            .say_of("answer", &anyhow!("a call of {} has no answer: {why}", shown(&caller)));
     }
 }
 

@@ -14,8 +14,8 @@ use goodput_wire::session::ServerIs;
 use tokio::time::timeout;
 
 use super::by_ssh;
-use super::here::Here;
 use super::calls::TURN;
+use super::here::Here;
 use super::listener::BEGIN;
 use super::metered::{Metered, Most};
 use super::saving;

@@ -20,7 +20,7 @@ use super::results::Results;
 use crate::commands::fleet::fence::Fence;
 use crate::commands::fleet::held::Held;
 use crate::commands::fleet::places::{BEAT, EXPIRY, Places, STORED};
-use crate::commands::fleet::trouble::Troubles;
+use crate::commands::fleet::trouble::Trouble;
 use crate::screen;
 use crate::speaker::now;
 
@@ -47,7 +47,7 @@ pub(in crate::commands::fleet) struct Testing<'a> {
     /// What the agents say of themselves.
     pub agents: Agents<'a>,
     /// What all tests that go on have to wait for.
-    pub trouble: RefCell<Troubles>,
+    pub trouble: RefCell<Trouble>,
 }
 
 /// The outcome of a task.

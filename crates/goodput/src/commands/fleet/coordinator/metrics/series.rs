@@ -113,9 +113,8 @@ fn of_all(registry: &mut Registry, pairs: &Pairs, shown: usize) {
     registry.register("outcomes", "Tests of all pairs by outcome", counters.clone());
     let none = outcomes(&Newest::default());
     let all = pairs.all().map(|pair| outcomes(pair.newest));
-    let counts = all.fold(none, |sum, of_pair| {
-        array::from_fn(|one| (sum[one].0, sum[one].1 + of_pair[one].1))
-    });
+    let counts = all
+        .fold(none, |sum, of_pair| array::from_fn(|one| (sum[one].0, sum[one].1 + of_pair[one].1)));
     for (outcome, count) in counts {
         counters.get_or_create(&vec![("outcome", label(outcome))]).inc_by(count);
     }
