@@ -269,6 +269,14 @@ pub enum RemoteError {
         /// What is left.
         left: String,
     },
+    /// What was to be kept is not, and not everything is as it was before.
+    #[error("{cause}; not everything is back: {left}")]
+    NotBack {
+        /// Why it is not kept.
+        cause: Box<RemoteError>,
+        /// What is left.
+        left: String,
+    },
     /// It is unknown what a dead run left changed at a host, and perhaps at this host.
     #[error("goodput changes nothing beside an unreadable journal of an interrupted run: {left}")]
     Damaged {
@@ -379,6 +387,7 @@ impl RemoteError {
     pub fn not_permitted(&self) -> bool {
         match self {
             Self::NotPermitted { .. } | Self::Login { .. } => true,
+            Self::NotBack { cause, .. } => cause.not_permitted(),
             Self::Setting(error) => matches!(error, SettingError::NotPermitted { .. }),
             _ => false,
         }

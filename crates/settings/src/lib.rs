@@ -73,7 +73,7 @@ pub use journal::{
     Asker, Durable, JournalContents, JournalText, Opened, SealedFile, make_own_folder,
 };
 pub use leftover::{Leftover, Whereabouts, leftovers};
-pub use live::changes_live_flows;
+pub use live::{changes_live_flows, may_cut};
 pub use log::{
     ChangeKind, LogPart, LoggedChange, enter_at as log_change_at, network_namespace,
     part as log_part,
@@ -88,8 +88,8 @@ pub use private_mount::{MountAgain, PrivateMountError};
 pub use process::ProcessMark;
 pub use restore::{Forget, Outcome, RestoreReport, Restored};
 pub use saved::{
-    SaveError, SavedFile, check_savable, check_would_save, contents as saved_text, is_of_mount,
-    keeping, of_mount, remove_saved, save, saved, would_save,
+    SaveError, Saved, SavedFile, check_savable, check_would_save, contents as saved_text,
+    is_of_mount, keeping, of_mount, remove_saved, save, saved, would_save,
 };
 pub use setting::{Assignment, Backend, Machine, Scope, Setting, Unit};
 pub use settle::UndoRequest;

@@ -32,10 +32,26 @@ pub fn changes_live_flows(setting: &SettingRef) -> bool {
     of_device && !COPIED_BY_CONNECTIONS.contains(&setting.name.as_str())
 }
 
+/// Whether a change could cut or damage the connection by which it is asked for: of a device, of a route, or of the
+/// parameters of devices (`net.ipv4.conf`), such as the reverse path filter. Such a change is confirmed once full packets
+/// got through after it.
+pub fn may_cut(setting: &SettingRef) -> bool {
+    setting.scope.is_some() || setting.name.contains("conf")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::settings::ALL;
+
+    #[test]
+    fn what_packets_pass_may_cut_the_connection_and_what_tcp_reads_may_not() {
+        let cuts = |name: &str| may_cut(&name.parse().unwrap());
+        let all =
+            ["link.mtu@e", "ring.rx@e", "route.window@default", "sysctl.net.ipv4.conf.e.rp_filter"];
+        assert!(all.into_iter().all(cuts));
+        assert!(!cuts("sysctl.net.ipv4.tcp_rmem") && !cuts("socket.sndbuf"));
+    }
 
     #[test]
     fn what_a_connection_has_from_its_beginning_is_not_changed_by_a_setting() {

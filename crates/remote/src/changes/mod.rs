@@ -24,7 +24,7 @@ use crate::look::Look;
 use crate::one_host;
 use crate::polling::PollingRates;
 use crate::put_back::put_back;
-use crate::saved::{self, SavedThere};
+use crate::saved::{self, SavedThere, Writing};
 use crate::shell::Shell;
 use crate::ssh::{Access, DeadManId};
 use crate::undo::{RemoteReport, begin_to_put_back, finish, restored, undo_at};
@@ -44,6 +44,10 @@ pub struct RemoteChanges {
     confirmed: HashSet<(SettingRef, String)>,
     /// Values that the host's kernel would take after others, as far as that is known.
     checked: HashSet<(SettingRef, String, Vec<Assignment>)>,
+    /// Files that are written and not kept yet.
+    written: Vec<Writing>,
+    /// Whether the host no longer puts back on its own, because all is about to be kept.
+    is_released: bool,
     /// `None` once everything is put back or kept.
     standby: Option<Standby>,
 }
@@ -96,8 +100,9 @@ impl RemoteChanges {
         settled: Vec<RemoteReport>,
     ) -> Result<Self, RemoteError> {
         let standby = Some(Standby::begin(&mut host, state_dir)?);
-        let (noted, confirmed, checked) = Default::default();
-        Ok(Self { host, settled, noted, confirmed, checked, standby })
+        let (noted, confirmed, checked, written) = Default::default();
+        let is_released = false;
+        Ok(Self { host, settled, noted, confirmed, checked, written, is_released, standby })
     }
 
     /// The changes of dead runs that were put back before these changes began.
@@ -228,8 +233,9 @@ impl RemoteChanges {
         };
         let dead_man = standby.dead_man.id.clone();
         let entries = &self.noted.entries;
+        let has_nothing = entries.is_empty() && self.written.is_empty();
         // A lost session has made the dead-man put back; check again what it did. Nobody else may begin meanwhile.
-        let reached = match entries.is_empty() || self.host.session.answers() {
+        let reached = match has_nothing || self.host.session.answers() {
             true => Ok(()),
             false => self.host.renew().and_then(|()| begin_to_put_back(&mut self.host, &dead_man)),
         };
@@ -239,7 +245,8 @@ impl RemoteChanges {
         };
         let restored = restored(entries, outcomes);
         let contents = Contents { entries: entries.clone(), ..Contents::default() };
-        let report = finish(&host, &mut standby.journal, &contents, restored);
+        let mut report = finish(&host, &mut standby.journal, &contents, restored);
+        report.report.notes.extend(self.take_back_files(reached));
         // It does nothing more if everything is back, and tries the rest otherwise.
         self.host.session.end();
         report
@@ -268,29 +275,78 @@ impl RemoteChanges {
         saved::check_would_save(self.host.system, &mut self.host.session, &all)
     }
 
-    /// Writes lines that keep these values after a reboot into files of the host, and returns the files.
+    /// Writes lines that keep these values after a reboot into files of the host, and returns the files. Like the values
+    /// themselves, they are taken back unless they are kept.
     ///
     /// # Errors
-    /// When a value can't be kept by a file of ours, or a file can't be written. The files are then as before.
+    /// When a value can't be kept by a file of ours, or a file can't be written. The files are then as before, unless the
+    /// connection is lost.
     pub fn save(
         &mut self,
         assignments: &[(SettingRef, String)],
     ) -> Result<Vec<SavedThere>, RemoteError> {
-        saved::save(self.host.system, &mut self.host.session, &all_its_own(assignments)?)
+        let (system, session) = (self.host.system, &mut self.host.session);
+        let writing = Writing::prepare(system, session, &all_its_own(assignments)?)?;
+        // Noted first: of a file that was under way when the connection was lost, nobody knows whether it is there.
+        self.written.push(writing);
+        self.written.last().map_or(Ok(Vec::new()), |writing| writing.write(system, session))
+    }
+
+    /// Keeps the host from putting back on its own; whatever is not kept after that is put back from here. For several
+    /// hosts that keep all or nothing.
+    ///
+    /// # Errors
+    /// When the host is no longer connected.
+    pub fn release(&mut self) -> Result<(), RemoteError> {
+        if let Some(standby) = self.standby.as_ref().filter(|_| !self.is_released) {
+            standby.dead_man.release(&mut self.host.session)?;
+            self.is_released = true;
+        }
+        Ok(())
     }
 
     /// Leaves everything as it is now.
     ///
     /// # Errors
-    /// When the journal can't be removed, or the host is no longer connected; everything is then put back.
+    /// When the journal can't be removed, or the host is no longer connected; everything is then put back, or the error
+    /// says what is left.
     pub fn keep(mut self) -> Result<(), RemoteError> {
-        let Some(standby) = &self.standby else { return Ok(()) };
         // Until the dead-man has confirmed its end, it may put everything back. What then fails puts it back here.
-        standby.dead_man.release(&mut self.host.session)?;
-        standby.journal.close()?;
-        self.standby = None;
-        self.host.session.end();
-        Ok(())
+        let closed = self.release().and_then(|()| match &self.standby {
+            Some(standby) => standby.journal.close(),
+            None => Ok(()),
+        });
+        let Err(cause) = closed else {
+            self.standby = None;
+            self.written.clear();
+            self.host.session.end();
+            return Ok(());
+        };
+        let report = self.restore();
+        match report.report.is_clean() && report.report.notes.is_empty() {
+            true => Err(cause),
+            false => Err(RemoteError::NotBack { cause: Box::new(cause), left: report.to_string() }),
+        }
+    }
+
+    /// Takes back the files that are written, if the host was `reached`. Returns what stays there, in words.
+    fn take_back_files(&mut self, reached: Result<(), RemoteError>) -> Vec<String> {
+        let Self { host, written, .. } = self;
+        let mut taken_back = |writing: &Writing| {
+            reached.as_ref().map_err(ToString::to_string)?;
+            let back = writing.take_back(host.system, &mut host.session);
+            back.map_err(|error| error.to_string())
+        };
+        let left: Vec<_> =
+            written.iter().rev().filter_map(|writing| taken_back(writing).err()).collect();
+        written.clear();
+        let of_one = |why| {
+            let address = &host.address;
+            format!(
+                "files there may still keep values: {why}; `goodput settings saved --on {address}` shows them"
+            )
+        };
+        left.into_iter().map(of_one).collect()
     }
 
     /// Announces to both hosts what is about to change; returns all values right after that.

@@ -3,6 +3,8 @@
 //! If a system reads a file of ours beside other files, the whole file is ours. If it reads only one file, ours are
 //! marked lines at its end; nothing else in it is ever touched. Lines that someone has edited are left alone.
 
+mod writing;
+
 use goodput_model::SettingRef;
 use goodput_settings::{Assignment, saved_text};
 
@@ -12,6 +14,8 @@ use crate::keeper::Keeper;
 use crate::look::Look;
 use crate::shell::Shell;
 use crate::system::System;
+pub(crate) use writing::Writing;
+use writing::{Plan, plans};
 
 /// Lines of ours in a file of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -255,7 +259,7 @@ pub(crate) fn check(
     assignments.iter().try_for_each(|(setting, _)| system.check_savable(&mut look, setting))
 }
 
-/// Refuses what [`save`] would refuse before it writes.
+/// Refuses what [`Writing`] would refuse before it writes.
 pub(crate) fn check_would_save(
     system: &dyn System,
     shell: &mut dyn Shell,
@@ -265,7 +269,7 @@ pub(crate) fn check_would_save(
     plans(system, shell, assignments).map(drop)
 }
 
-/// Refuses what [`save`] would refuse or fail at: the files are written in full beside their places, and removed again.
+/// Refuses what [`Writing`] would refuse or fail at: the files are written in full beside their places, and removed again.
 pub(crate) fn rehearse(
     system: &dyn System,
     shell: &mut dyn Shell,
@@ -276,127 +280,6 @@ pub(crate) fn rehearse(
     plans.iter().try_for_each(|Plan { keeper, is_made, keeps, .. }| {
         keeper.rehearse(shell, system, *is_made, keeps)
     })
-}
-
-/// Writes lines that keep these values after a reboot, and returns the files. Values that are kept already stay.
-///
-/// # Errors
-/// When a value can't be kept by a file of ours, or a file can't be written. All are then as before.
-pub(crate) fn save(
-    system: &dyn System,
-    shell: &mut dyn Shell,
-    assignments: &[Assignment],
-) -> Result<Vec<SavedThere>, RemoteError> {
-    check(system, shell, assignments)?;
-    let mut plans = plans(system, shell, assignments)?;
-    let mut failure = None;
-    let mut written = 0;
-    for plan in &plans {
-        if let Err(error) = plan.keeper.write(shell, system, (&plan.sum, plan.is_made), &plan.keeps)
-        {
-            failure = Some(error);
-            break;
-        }
-        written += 1;
-    }
-    let Some(failure) = failure else {
-        let is_theirs =
-            |plan: &Plan| assignments.iter().any(|assignment| plan.keeps.contains(assignment));
-        let mut look = Look::new(shell);
-        let of = |plan: Plan| {
-            let saved = SavedThere::new(&plan.keeper, plan.keeps, true);
-            saved.judged(system, &mut look, &plan.keeper)
-        };
-        return Ok(plans.into_iter().filter(is_theirs).map(of).collect());
-    };
-    for plan in plans.drain(..written) {
-        // Only the first failure is reported.
-        let _ = plan.keeper.found(shell).and_then(|found| {
-            plan.keeper.write(shell, system, (&found.sum, plan.is_made), &plan.before)
-        });
-    }
-    Err(failure)
-}
-
-/// What one file should keep.
-struct Plan {
-    keeper: Keeper,
-    sum: String,
-    is_made: bool,
-    before: Vec<Assignment>,
-    keeps: Vec<Assignment>,
-}
-
-impl Plan {
-    /// The file as it is.
-    fn found(shell: &mut dyn Shell, keeper: Keeper) -> Result<Self, RemoteError> {
-        let found = keeper.found(shell)?;
-        if found.ours.as_ref().is_some_and(|ours| !ours.intact) {
-            return Err(keeper.left(shell.host(), EDITED));
-        }
-        let before = found.ours.map(|ours| ours.keeps).unwrap_or_default();
-        let (sum, is_made) = (found.sum, found.is_made);
-        Ok(Self { keeper, sum, is_made, keeps: before.clone(), before })
-    }
-
-    fn add(&mut self, (setting, value): &Assignment) {
-        match self.keeps.iter_mut().find(|(known, _)| known == setting) {
-            Some(kept) => kept.1.clone_from(value),
-            None => self.keeps.push((setting.clone(), value.clone())),
-        }
-    }
-}
-
-fn plans(
-    system: &dyn System,
-    shell: &mut dyn Shell,
-    assignments: &[Assignment],
-) -> Result<Vec<Plan>, RemoteError> {
-    let mut plans: Vec<Plan> = Vec::new();
-    for assignment in assignments {
-        let keeper = system.keeper(shell, &assignment.0, &assignment.1)?;
-        let index = match plans.iter().position(|plan| plan.keeper == keeper) {
-            Some(index) => index,
-            None => {
-                plans.push(Plan::found(shell, keeper)?);
-                plans.len() - 1
-            }
-        };
-        plans[index].add(assignment);
-    }
-    plans.retain(|plan| plan.keeps != plan.before || !plan.sum.is_empty());
-    let others = elsewhere(system, shell, assignments, &plans)?;
-    plans.extend(others);
-    Ok(plans)
-}
-
-/// Files other than those of `plans` that keep one of these settings, without it: a value may move to another file if
-/// udevd configures its device by now.
-fn elsewhere(
-    system: &dyn System,
-    shell: &mut dyn Shell,
-    assignments: &[Assignment],
-    plans: &[Plan],
-) -> Result<Vec<Plan>, RemoteError> {
-    let is_new = |(kept, _): &Assignment| assignments.iter().any(|(setting, _)| setting == kept);
-    let mut others = Vec::new();
-    for keeper in system.keepers(shell)? {
-        if plans.iter().any(|plan| plan.keeper == keeper) {
-            continue;
-        }
-        let keeps = match keeper.found(shell) {
-            Ok(found) => found.ours.map(|ours| ours.keeps).unwrap_or_default(),
-            // Someone else's file contains nothing of ours.
-            Err(RemoteError::LeftAlone { .. }) => continue,
-            Err(error) => return Err(error),
-        };
-        if keeps.iter().any(is_new) {
-            let mut plan = Plan::found(shell, keeper)?;
-            plan.keeps.retain(|kept| !is_new(kept));
-            others.push(plan);
-        }
-    }
-    Ok(others)
 }
 
 const EDITED: &str =

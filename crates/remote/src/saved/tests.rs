@@ -46,7 +46,8 @@ impl Scene {
     }
 
     fn save(&mut self, assignments: &[(&str, &str)]) -> Result<Vec<SavedThere>, RemoteError> {
-        save(self.system, &mut self.session, &parsed(assignments))
+        let Self { system, session, .. } = self;
+        Writing::prepare(*system, session, &parsed(assignments))?.write(*system, session)
     }
 
     fn rehearse(&mut self, assignments: &[(&str, &str)]) -> Result<(), RemoteError> {
@@ -263,6 +264,33 @@ fn what_can_not_all_be_written_is_not_written_at_all() {
         let drafts: Vec<_> =
             drafts.filter(|file| file.path().to_string_lossy().contains(".goodput.")).collect();
         assert!(drafts.is_empty(), "{drafts:?}");
+    });
+}
+
+#[test]
+fn what_is_taken_back_is_as_before_unless_someone_has_edited_it() {
+    in_namespace(|| {
+        let mut scene = Scene::new("FreeBSD");
+        fs::write(scene.path("rc.conf"), THEIRS).unwrap();
+        scene.save(&[("polling@em0", "off")]).unwrap();
+        let before = scene.text("rc.conf");
+        let Scene { system, ref mut session, .. } = scene;
+        let more = parsed(&[("polling@em0", "on"), ("sysctl.kern.polling.burst_max", "1000")]);
+        let writing = Writing::prepare(system, session, &more).unwrap();
+        assert_eq!(writing.write(system, session).unwrap().len(), 2);
+        writing.take_back(system, session).unwrap();
+        writing.take_back(system, session).unwrap();
+        assert_eq!(scene.text("rc.conf"), before, "taken back twice is taken back once");
+        assert!(!scene.path("sysctl.conf").exists(), "goodput had made it");
+        let Scene { ref mut session, .. } = scene;
+        writing.write(system, session).unwrap();
+        let edited = scene.text("rc.conf").replace("polling", "-polling");
+        fs::write(scene.path("rc.conf"), &edited).unwrap();
+        let Scene { ref mut session, .. } = scene;
+        let refused = writing.take_back(system, session).unwrap_err();
+        assert!(matches!(refused, RemoteError::LeftAlone { .. }), "{refused}");
+        assert_eq!(scene.text("rc.conf"), edited);
+        assert!(!scene.path("sysctl.conf").exists(), "the rest is taken back");
     });
 }
 

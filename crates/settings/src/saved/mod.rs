@@ -5,6 +5,7 @@
 mod boot_unit;
 pub mod contents;
 mod earlier;
+mod files;
 mod host;
 pub mod keeping;
 mod link;
@@ -18,24 +19,20 @@ mod systemd;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use goodput_model::{EndName, Permanent, SettingRef};
 
 use crate::error::SettingError;
-use crate::life;
 use crate::lookup::permanent;
 use contents::{Assignment, Contents};
+use files::{NewFile, Replaced, change_all, remove};
 use host::Here;
-use place::is_of_drop_ins;
 
 pub use mount::{is_of_mount, of_mount};
 use root::{below, seen_from};
-
-/// Everyone may read what is saved.
-const FILE_MODE: u32 = 0o644;
 
 /// Why values were not saved. Nothing was changed then.
 #[derive(Debug, thiserror::Error)]
@@ -128,15 +125,35 @@ impl SavedFile {
     }
 }
 
+/// Files that were saved together, and what they replaced.
+#[derive(Debug)]
+#[must_use = "what goes wrong later must take them back"]
+pub struct Saved {
+    files: Vec<SavedFile>,
+    replaced: Replaced,
+}
+
+impl Saved {
+    /// The files that keep the values.
+    pub fn files(&self) -> &[SavedFile] {
+        &self.files
+    }
+
+    /// Makes the files as they were before. Whatever fails, the rest is taken back.
+    ///
+    /// # Errors
+    /// The first failure: the system refused, or someone has changed a file since, which is left alone.
+    pub fn take_back(self) -> Result<(), SaveError> {
+        self.replaced.take_back()
+    }
+}
+
 /// Writes files that keep these values after a reboot, and returns them. Values that are saved already stay. `program`
 /// is goodput, for the unit that sets at boot what no other file can keep.
 ///
 /// # Errors
 /// If a value can't be kept by a file of ours, or a file can't be written. Nothing has changed then.
-pub fn save(
-    assignments: &[(SettingRef, String)],
-    program: &Path,
-) -> Result<Vec<SavedFile>, SaveError> {
+pub fn save(assignments: &[(SettingRef, String)], program: &Path) -> Result<Saved, SaveError> {
     assignments.iter().try_for_each(|(setting, _)| check_savable(setting))?;
     save_below(Path::new("/"), assignments, program)
 }
@@ -195,20 +212,12 @@ pub fn remove_saved() -> Vec<(SavedFile, Result<(), SaveError>)> {
     remove_below(Path::new("/"))
 }
 
-fn save_below(
-    root: &Path,
-    assignments: &[Assignment],
-    program: &Path,
-) -> Result<Vec<SavedFile>, SaveError> {
+fn save_below(root: &Path, assignments: &[Assignment], program: &Path) -> Result<Saved, SaveError> {
     let to_write = to_write(root, assignments, program)?;
     to_write.check_program(root, program)?;
     let ToWrite { saved, files, needless } = to_write;
-    write_all(root, &files)?;
-    for path in needless {
-        let failed = |cause| SaveError::Io { operation: "remove", path: path.clone(), cause };
-        remove(root, &path).map_err(failed)?;
-    }
-    Ok(saved)
+    let replaced = change_all(root, &files, &needless)?;
+    Ok(Saved { files: saved, replaced })
 }
 
 /// What saving would write.
@@ -364,112 +373,6 @@ fn check_program(program: &Path) -> Result<(), SaveError> {
             return Err(SaveError::Program { program: program.into(), exposed });
         }
     }
-    Ok(())
-}
-
-struct NewFile {
-    saved: SavedFile,
-    text: String,
-}
-
-/// Writes all of them, or leaves all as they were.
-fn write_all(root: &Path, files: &[NewFile]) -> Result<(), SaveError> {
-    let mut before: Vec<(&NewFile, Option<Vec<u8>>)> = Vec::new();
-    for file in files {
-        let old = fs::read(&file.saved.path).ok();
-        before.push((file, old));
-        if let Err(failure) = write(root, file) {
-            for (file, old) in before.into_iter().rev() {
-                // Only the first failure is reported.
-                let _ = put_back(root, &file.saved.path, old);
-            }
-            return Err(failure);
-        }
-    }
-    Ok(())
-}
-
-fn write(root: &Path, file: &NewFile) -> Result<(), SaveError> {
-    let path = &file.saved.path;
-    let failed = |operation| move |cause| SaveError::Io { operation, path: path.clone(), cause };
-    let folder = path.parent().unwrap_or(root);
-    fs::create_dir_all(folder).map_err(failed("make the folder of"))?;
-    replace(path, file.text.as_bytes()).map_err(failed("write"))?;
-    if *path == below(root, boot_unit::FILE) { enable(root) } else { Ok(()) }
-}
-
-/// Replaces a file in one step, so that nobody ever reads half of it, and a full disk leaves the old one.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let prefix = format!(".{name}.");
-    remove_left(folder, &prefix);
-    let draft = folder.join(format!("{prefix}{}", std::process::id()));
-    let written = (|| {
-        let mut out = fs::File::create(&draft)?;
-        out.write_all(bytes)?;
-        out.set_permissions(fs::Permissions::from_mode(FILE_MODE))?;
-        out.sync_all()?;
-        fs::rename(&draft, path)?;
-        fs::File::open(folder)?.sync_all()
-    })();
-    if written.is_err() {
-        // It may not exist.
-        let _ = fs::remove_file(&draft);
-    }
-    written
-}
-
-/// Removes drafts whose writers were killed: their names are the `prefix` and the number of a process that is gone. What
-/// can't be removed does no harm.
-fn remove_left(folder: &Path, prefix: &str) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let writer = name.to_str().and_then(|name| name.strip_prefix(prefix)?.parse().ok());
-        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
-        if is_file && writer.is_some_and(|writer: u32| !life::runs(writer)) {
-            let _ = fs::remove_file(entry.path());
-        }
-    }
-}
-
-/// Makes the unit start at boot.
-fn enable(root: &Path) -> Result<(), SaveError> {
-    let path = below(root, boot_unit::WANTED);
-    let failed = |cause| SaveError::Io { operation: "enable", path: path.clone(), cause };
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(failed)?;
-    }
-    match symlink(boot_unit::FILE, &path) {
-        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => match fs::read_link(&path) {
-            Ok(to) if to == Path::new(boot_unit::FILE) => Ok(()),
-            Ok(to) => Err(SaveError::Link { path: path.clone(), to }),
-            // A file that is no link.
-            Err(_) => Err(failed(cause)),
-        },
-        made => made.map_err(failed),
-    }
-}
-
-fn put_back(root: &Path, path: &Path, old: Option<Vec<u8>>) -> io::Result<()> {
-    match old {
-        // What was not written yet is not touched: on a full disk that would lose it.
-        Some(old) if fs::read(path).is_ok_and(|now| now == old) => Ok(()),
-        Some(old) => replace(path, &old),
-        None => remove(root, path),
-    }
-}
-
-fn remove(root: &Path, path: &Path) -> io::Result<()> {
-    let wanted = below(root, boot_unit::WANTED);
-    let is_ours = || fs::read_link(&wanted).is_ok_and(|to| to == Path::new(boot_unit::FILE));
-    if path == below(root, boot_unit::FILE) && is_ours() {
-        fs::remove_file(&wanted)?;
-    }
-    fs::remove_file(path)?;
-    // An otherwise empty drop-in folder was made for our file.
-    let folder = path.parent().filter(|folder| is_of_drop_ins(folder));
-    let _ = folder.map(fs::remove_dir);
     Ok(())
 }
 

@@ -1,5 +1,7 @@
 //! Saving below a root made by the test.
 
+use std::os::unix::fs::{PermissionsExt, symlink};
+
 use super::*;
 use crate::testing::Tmpfs;
 
@@ -10,7 +12,7 @@ fn assignment(text: &str) -> Assignment {
 
 fn save(root: &Path, texts: &[&str]) -> Result<Vec<SavedFile>, SaveError> {
     let assignments: Vec<_> = texts.iter().map(|text| assignment(text)).collect();
-    save_below(root, &assignments, Path::new("/bin/sh"))
+    save_below(root, &assignments, Path::new("/bin/sh")).map(|saved| saved.files)
 }
 
 /// Every file below, with its text.

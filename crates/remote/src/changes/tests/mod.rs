@@ -2,6 +2,7 @@
 
 mod connection;
 mod dead_runs;
+mod kept;
 mod someone_else;
 mod what_comes_back;
 mod which_host;
@@ -111,17 +112,6 @@ fn facts_of_a_host_have_its_cpus_and_what_its_device_spreads_packets_over() {
         let online: u64 = sh("getconf _NPROCESSORS_ONLN").parse().unwrap();
         assert_eq!(facts.count("cpu.count"), Ok(online));
         assert_eq!(facts.text("steering.rps_mask"), Ok("0"));
-    });
-}
-
-#[test]
-fn what_is_kept_stays() {
-    in_scene(|folder| {
-        let mut changes = begin(&folder);
-        changes.apply(&setting(PARAMETER), OURS).unwrap();
-        changes.keep().unwrap();
-        assert_eq!(value(PARAMETER), OURS);
-        assert!(journals(&folder).is_empty());
     });
 }
 

@@ -323,7 +323,7 @@ impl System for Linux {
     }
 
     fn may_cut(&self, setting: &SettingRef) -> bool {
-        setting.scope.is_some() || setting.name.contains("conf")
+        goodput_settings::may_cut(setting)
     }
 
     fn identity(&self) -> Vec<Command> {
