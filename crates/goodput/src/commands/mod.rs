@@ -12,6 +12,7 @@ mod find_rate;
 mod fleet;
 mod generate;
 mod history;
+mod keep_all;
 mod key;
 mod lab;
 mod line_meter;

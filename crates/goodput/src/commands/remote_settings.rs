@@ -134,23 +134,50 @@ pub struct Kept {
     pub overruled: Vec<String>,
 }
 
-/// Makes values effective there now and after a reboot, all of them or none.
-pub fn keep(
-    address: &Address,
-    access: &Access,
-    assignments: &[(SettingRef, String)],
-    state_dir: &Path,
-) -> Result<Kept> {
-    let mut changes = RemoteChanges::begin(state_dir, address, access, &reporting())?;
-    changes.check_savable(assignments)?;
-    for (setting, value) in assignments {
-        changes.apply(setting, value)?;
+/// Values that are in effect and saved at a host, until they are kept or taken back.
+pub struct Prepared {
+    address: Address,
+    /// What is changed there.
+    pub changes: RemoteChanges,
+    files: Vec<SavedThere>,
+}
+
+impl Prepared {
+    /// Makes values effective there by `changes`, and after a reboot once they are kept.
+    pub fn new(
+        address: &Address,
+        mut changes: RemoteChanges,
+        assignments: &[(SettingRef, String)],
+    ) -> Result<Self> {
+        changes.check_savable(assignments)?;
+        for (setting, value) in assignments {
+            changes.apply(setting, value)?;
+        }
+        // If this fails, dropping `changes` restores the old values.
+        let files = changes.save(assignments)?;
+        Ok(Self { address: address.clone(), changes, files })
     }
-    let files = changes.save(assignments)?;
-    changes.keep()?;
-    let overruled = overruled(address, &files);
-    let files = files.iter().map(|file| format!("{address}: {}", file.path)).collect();
-    Ok(Kept { files, overruled })
+
+    /// The host.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Leaves the values in effect. Returns the files that store them.
+    pub fn keep(self) -> Result<Kept> {
+        let Self { address, changes, files } = self;
+        changes.keep()?;
+        let overruled = overruled(&address, &files);
+        let files = files.iter().map(|file| format!("{address}: {}", file.path)).collect();
+        Ok(Kept { files, overruled })
+    }
+
+    /// Makes everything as it was before. Returns what is not, in words.
+    pub fn take_back(mut self) -> Vec<String> {
+        let report = self.changes.restore();
+        let is_back = report.report.is_clean() && report.report.notes.is_empty();
+        (!is_back).then(|| report.to_string()).into_iter().collect()
+    }
 }
 
 fn overruled(address: &Address, files: &[SavedThere]) -> Vec<String> {

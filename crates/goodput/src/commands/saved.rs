@@ -3,28 +3,61 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use goodput_model::SettingRef;
-use goodput_settings::{Changes, GuardProgram, SavedFile, keeping};
+use goodput_settings::{Changes, GuardProgram, Saved, SavedFile, keeping};
 
 use crate::exit::Exit;
 use crate::screen;
 
-/// Makes values effective now and after a reboot, all of them or none; returns the files that store
-/// them. Options of a mount are in effect from the next mount on.
-pub fn keep(assignments: &[(SettingRef, String)], state_dir: &Path) -> Result<Vec<SavedFile>> {
-    assignments.iter().try_for_each(|(setting, _)| goodput_settings::check_savable(setting))?;
-    let mut changes = Changes::begin(state_dir, GuardProgram::current())?;
-    for (setting, value) in assignments {
-        if !goodput_settings::is_of_mount(setting) {
-            changes.apply(setting, value)?;
+/// Values that are in effect and saved here, until they are kept or taken back.
+pub struct Prepared {
+    changes: Changes,
+    saved: Saved,
+}
+
+impl Prepared {
+    /// Makes values effective now, and after a reboot once they are kept. Options of a mount are in effect from the next mount
+    /// on.
+    pub fn new(assignments: &[(SettingRef, String)], state_dir: &Path) -> Result<Self> {
+        assignments.iter().try_for_each(|(setting, _)| goodput_settings::check_savable(setting))?;
+        let mut changes = Changes::begin(state_dir, GuardProgram::current())?;
+        for (setting, value) in assignments {
+            if !goodput_settings::is_of_mount(setting) {
+                changes.apply(setting, value)?;
+            }
+        }
+        let program = std::env::current_exe().context("can't find the program that runs")?;
+        // If this fails, dropping `changes` restores the old values.
+        let saved = goodput_settings::save(assignments, &program)?;
+        Ok(Self { changes, saved })
+    }
+
+    /// Leaves the values in effect. Returns the files that store them.
+    pub fn keep(self) -> Result<Vec<SavedFile>> {
+        let Self { changes, saved } = self;
+        match changes.keep() {
+            Ok(()) => Ok(saved.files().to_vec()),
+            Err(why) => match saved.take_back() {
+                Ok(()) => Err(why.into()),
+                Err(left) => bail!("{why}; not everything is back: {left}"),
+            },
         }
     }
-    let program = std::env::current_exe().context("can't find the program that runs")?;
-    // If this fails, dropping `changes` restores the old values.
-    let files = goodput_settings::save(assignments, &program)?;
-    changes.keep()?;
-    Ok(files)
+
+    /// Makes everything as it was before. Returns what is not, in words.
+    pub fn take_back(self) -> Vec<String> {
+        let Self { mut changes, saved } = self;
+        let left = saved.take_back().err().map(|why| why.to_string());
+        let report = changes.restore();
+        left.into_iter().chain((!report.is_clean()).then(|| report.to_string())).collect()
+    }
+}
+
+/// Makes values effective now and after a reboot, all of them or none; returns the files that store
+/// them.
+pub fn keep(assignments: &[(SettingRef, String)], state_dir: &Path) -> Result<Vec<SavedFile>> {
+    Prepared::new(assignments, state_dir)?.keep()
 }
 
 /// Finds out whether a value can be kept here, without keeping it: the places of its files take as much text.
@@ -71,9 +104,7 @@ fn without_systemd(unit: &Path) -> String {
 
 /// Why the file `path` does not decide about a saved value.
 pub fn counts_more(other: &str, setting: &SettingRef, path: &str) -> String {
-    format!(
-        "{other} also decides about {setting}, and counts more than {path}: at boot its value holds; change it there"
-    )
+    format!("{other} also sets {setting} and overrides {path} at boot; change it in {other}")
 }
 
 /// Prints the files that store values, and the values.

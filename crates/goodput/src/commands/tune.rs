@@ -13,8 +13,9 @@ use goodput_model::{
 use goodput_remote::Hosts;
 use goodput_settings::Setting;
 
+use super::keep_all::keep_all;
 use super::measured::{self, Runs};
-use super::settings::settle_leftovers;
+use super::settings::{settle_leftovers, warn_of_leftovers};
 use super::{remote_settings, saved};
 use crate::args::TuneArgs;
 use crate::data_dirs::{announced, state_dir};
@@ -47,7 +48,10 @@ pub fn run(args: TuneArgs, state: Option<PathBuf>) -> Result<Exit> {
         hosts,
         started: measured::now(),
     };
-    settle_leftovers(&request.state_dir);
+    match request.dry_run {
+        true => warn_of_leftovers(&request.state_dir),
+        false => settle_leftovers(&request.state_dir),
+    }
     let live = Live::new(&args.output, &request.plan, &args.target)
         .with_intervals(false)
         .with_status(&request.plan, Some(request.max_time).filter(|_| !request.dry_run))
@@ -104,7 +108,7 @@ fn is_within_reach(hosts: &Hosts, end: EndName) -> bool {
     end == EndName::Near || hosts.at(end).is_some()
 }
 
-/// Saves the proven changes of this host, or of a host reached by SSH, and notes where.
+/// Saves the proven changes of this host and of hosts reached by SSH, all of them or none, and notes where.
 fn keep(record: &mut Record, hosts: &Hosts, state_dir: &Path) -> Result<()> {
     let point = record.mount.as_ref().map(|mount| mount.point.as_str());
     let Some(tuning) = &mut record.tuning else { return Ok(()) };
@@ -118,21 +122,9 @@ fn keep(record: &mut Record, hosts: &Hosts, state_dir: &Path) -> Result<()> {
     // Only the combination is proven.
     let kept: usize = own.iter().map(|(_, own)| own.len()).sum();
     ensure!(kept == tuning.proven.len(), "nothing is kept: not all that is proven can be");
-    for (end, own) in own {
-        let kept = match hosts.at(end) {
-            Some(address) => {
-                remote_settings::keep(address, &hosts.access, &own, state_dir).map(|kept| {
-                    record.doubts.extend(kept.overruled);
-                    kept.files
-                })
-            }
-            None => saved::keep(&own, state_dir).map(|files| {
-                record.doubts.extend(saved::overruled(&files));
-                files.iter().map(|file| file.path.display().to_string()).collect()
-            }),
-        };
-        tuning.kept_in.extend(kept.context("can't keep what is proven")?);
-    }
+    let kept = keep_all(hosts, &own, state_dir).context("can't keep what is proven")?;
+    record.doubts.extend(kept.overruled);
+    tuning.kept_in = kept.files;
     Ok(())
 }
 
