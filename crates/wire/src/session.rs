@@ -6,7 +6,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use goodput_model::{
     End, Exchange, FarHeads, Host, Known, Plan, ReceiveHash, Sample, SettingRef, Totals, Transport,
@@ -360,9 +360,26 @@ pub enum SettingRequest {
     Check(Vec<(SettingRef, String)>),
     /// Change it until the client leaves, dies or asks for [`SettingRequest::Restore`].
     Apply(SettingRef, String),
+    /// The same for a change that could cut or damage this conversation: unless [`SettingRequest::Confirm`] follows within
+    /// [`CONFIRM_TIME`], the answering host puts the setting back. A session whose peer does not know this request asks
+    /// it to [`SettingRequest::Apply`].
+    Try(SettingRef, String),
+    /// Answer with this text, letters and digits of at most [`MAX_ECHO_BYTES`]. It fills several packets in each direction.
+    /// A session whose peer does not know this request answers it.
+    Echo(String),
+    /// Leave in effect what was tried and not confirmed yet: full packets still get through. A session whose peer does not
+    /// know this request answers it.
+    Confirm,
     /// Put everything back that this session changed.
     Restore,
 }
+
+/// How long a change that was tried may go unconfirmed. TCP then sends once more what was lost before either end takes the
+/// silence for an end.
+pub const CONFIRM_TIME: Duration = Duration::from_secs(8);
+
+/// Longest text of [`SettingRequest::Echo`], bytes.
+pub const MAX_ECHO_BYTES: usize = 32 << 10;
 
 impl std::fmt::Display for SettingRequest {
     /// As text, for a log. A client's value is quoted.
@@ -375,6 +392,11 @@ impl std::fmt::Display for SettingRequest {
                 write!(f, "check {}", arm.iter().map(one).collect::<Vec<_>>().join(", "))
             }
             Self::Apply(setting, value) => write!(f, "change {setting} to {value:?}"),
+            Self::Try(setting, value) => {
+                write!(f, "change {setting} to {value:?}, to be confirmed")
+            }
+            Self::Echo(text) => write!(f, "echo {} bytes", text.len()),
+            Self::Confirm => f.write_str("confirm what was tried"),
             Self::Restore => f.write_str("put everything back"),
         }
     }

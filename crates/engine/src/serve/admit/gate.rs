@@ -80,8 +80,10 @@ impl Gate<'_> {
             SettingRequest::Check(arm) => {
                 arm.iter().try_for_each(|(setting, _)| self.settings.check_change(setting))
             }
-            SettingRequest::Apply(setting, _) => self.settings.check_change(setting),
-            SettingRequest::Restore => Ok(()),
+            SettingRequest::Apply(setting, _) | SettingRequest::Try(setting, _) => {
+                self.settings.check_change(setting)
+            }
+            SettingRequest::Echo(_) | SettingRequest::Confirm | SettingRequest::Restore => Ok(()),
         };
         checked.map_err(|error| SettingRefusal {
             not_permitted: error.not_permitted(),
@@ -120,12 +122,15 @@ mod tests {
         for (proven, request) in [
             (None, read(rmem)),
             (None, SettingRequest::Restore),
+            (None, SettingRequest::Echo("a".into())),
+            (None, SettingRequest::Confirm),
             (Some(&Credential::User("mario".into())), read(rmem)),
             (Some(&Credential::Token { settings: false }), read(rmem)),
             (Some(&token), read(wmem)),
             (Some(&token), read("sysctl.net.ipv4.tcp_fastopen_key")),
             (Some(&token), SettingRequest::Check(vec![(wmem.parse().unwrap(), "1 1 1".into())])),
             (Some(&token), SettingRequest::Apply(wmem.parse().unwrap(), "1 1 1".into())),
+            (Some(&token), SettingRequest::Try(wmem.parse().unwrap(), "1 1 1".into())),
         ] {
             assert!(why(proven, request.clone()).unwrap().not_permitted, "{proven:?} {request:?}");
         }

@@ -12,3 +12,4 @@ pub mod shown;
 pub mod sign_locks;
 pub mod third_party;
 pub mod tickets;
+pub mod unconfirmed;

@@ -4,9 +4,13 @@
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
+use goodput_model::SettingRef;
 use goodput_settings::helper::{Helper, Request, Work};
-use goodput_wire::session::{SettingRefusal, SettingRequest};
+use goodput_wire::session::{MAX_ECHO_BYTES, SettingRefusal, SettingRequest};
+
+use super::unconfirmed::Unconfirmed;
 
 /// The changes of one session, none so far.
 pub struct SessionSettings {
@@ -14,6 +18,7 @@ pub struct SessionSettings {
     client: u64,
     is_here: bool,
     asked: bool,
+    unconfirmed: Unconfirmed,
 }
 
 impl SessionSettings {
@@ -22,7 +27,7 @@ impl SessionSettings {
         static CLIENTS: AtomicU64 = AtomicU64::new(0);
         let client = CLIENTS.fetch_add(1, Ordering::Relaxed);
         let is_here = helper.is_some() && is_own(peer);
-        Self { helper, client, is_here, asked: false }
+        Self { helper, client, is_here, asked: false, unconfirmed: Unconfirmed::default() }
     }
 
     /// Carries out a request. Returns the effective value, or a confirmation.
@@ -30,16 +35,45 @@ impl SessionSettings {
         match request {
             SettingRequest::Read(setting) => self.ask(Work::Read(setting.clone())),
             SettingRequest::Check(arm) => self.ask(Work::Check(arm.clone())),
-            SettingRequest::Apply(setting, value) => {
-                self.asked = true;
-                self.ask(Work::Apply(setting.clone(), value.clone()))
+            SettingRequest::Apply(setting, value) => self.apply(setting, value),
+            SettingRequest::Try(setting, value) => {
+                let before = self.ask(Work::Read(setting.clone()))?;
+                let made = self.apply(setting, value)?;
+                self.unconfirmed.tried(setting.clone(), before, Instant::now());
+                Ok(made)
             }
+            SettingRequest::Echo(text) => echo(text),
+            SettingRequest::Confirm => match self.unconfirmed.confirm() {
+                Ok(()) => Ok("confirmed".into()),
+                Err(why) => Err(SettingRefusal { why, ..Default::default() }),
+            },
             SettingRequest::Restore => self.restore(),
         }
     }
 
+    fn apply(&mut self, setting: &SettingRef, value: &str) -> Result<String, SettingRefusal> {
+        self.asked = true;
+        self.ask(Work::Apply(setting.clone(), value.to_owned()))
+    }
+
+    /// When to put back what is not confirmed by then, if something is unconfirmed.
+    pub fn due(&self) -> Option<Instant> {
+        self.unconfirmed.due()
+    }
+
+    /// Puts back what nobody has confirmed. Returns each setting, and how that ended.
+    pub fn put_back_unconfirmed(&mut self) -> Vec<(SettingRef, Result<String, SettingRefusal>)> {
+        let back = self.unconfirmed.expire().into_iter();
+        back.map(|(setting, before)| {
+            let done = self.apply(&setting, &before);
+            (setting, done)
+        })
+        .collect()
+    }
+
     /// Puts everything back.
     pub fn restore(&mut self) -> Result<String, SettingRefusal> {
+        self.unconfirmed = Unconfirmed::default();
         if !std::mem::take(&mut self.asked) {
             return Ok("nothing was changed".into());
         }
@@ -60,6 +94,17 @@ impl SessionSettings {
             not_taken: refusal.not_taken,
             why: refusal.why,
         })
+    }
+}
+
+/// The answer to a text that fills packets. Only what is as long in an answer as in a question.
+fn echo(text: &str) -> Result<String, SettingRefusal> {
+    match text.len() <= MAX_ECHO_BYTES && text.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        true => Ok(text.to_owned()),
+        false => {
+            let why = format!("an echo takes at most {MAX_ECHO_BYTES} letters and digits");
+            Err(SettingRefusal { why, ..Default::default() })
+        }
     }
 }
 
@@ -84,5 +129,20 @@ pub fn watch(helper: &Helper) {
     };
     if let Err(why) = std::thread::Builder::new().name("helper-watch".into()).spawn(wait) {
         tracing::warn!("can't watch the settings helper: {why}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_echo_is_as_long_as_its_question_and_has_an_end() {
+        let asked = |text: &str| echo(text).map_err(|refusal| refusal.why.contains("at most"));
+        assert_eq!(asked("aB9"), Ok("aB9".into()));
+        assert_eq!(asked(&"x".repeat(MAX_ECHO_BYTES)).map(|text| text.len()), Ok(MAX_ECHO_BYTES));
+        for bad in [&*"x".repeat(MAX_ECHO_BYTES + 1), "\u{1}", "\""] {
+            assert_eq!(asked(bad), Err(true));
+        }
     }
 }

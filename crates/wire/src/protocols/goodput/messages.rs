@@ -78,14 +78,23 @@ pub struct Hello {
     /// Whether the sender knows [`SettingRequest::Check`].
     #[serde(default)]
     pub checks_arms: bool,
+    /// Whether the sender knows [`SettingRequest::Try`], [`SettingRequest::Echo`] and [`SettingRequest::Confirm`].
+    #[serde(default)]
+    pub confirms_changes: bool,
 }
 
 impl Hello {
     /// The greeting of `host` at its time of day, microseconds since 1970.
     pub fn of(host: &Host, unix_us: u64) -> Result<Self, serde_json::Error> {
         let host = serde_json::to_value(host)?;
-        let (inflates, checks_arms) = (true, true);
-        Ok(Self { version: PROTOCOL_VERSION, host, unix_us: Some(unix_us), inflates, checks_arms })
+        Ok(Self {
+            version: PROTOCOL_VERSION,
+            host,
+            unix_us: Some(unix_us),
+            inflates: true,
+            checks_arms: true,
+            confirms_changes: true,
+        })
     }
 
     /// The sender's machine, if it speaks this version.

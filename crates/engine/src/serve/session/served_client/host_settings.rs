@@ -62,6 +62,38 @@ impl HostSettings {
         }
     }
 
+    /// Waits until something has to be put back because the client has not confirmed it; for ever if nothing has.
+    pub(super) async fn overdue(&self) {
+        match self.session.as_ref().and_then(SessionSettings::due) {
+            Some(due) => tokio::time::sleep_until(due.into()).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Puts back what the client has not confirmed in time.
+    pub(super) async fn put_back_unconfirmed(&mut self, ClientInfo { peer, .. }: ClientInfo) {
+        let Some(mut settings) = self.session.take() else { return };
+        let done = blocking(move || {
+            let back = settings.put_back_unconfirmed();
+            (settings, back)
+        });
+        let back = match done.await {
+            Ok((settings, back)) => {
+                self.session = Some(settings);
+                back
+            }
+            Err(why) => return tracing::error!(%peer, "not put back: {why}"),
+        };
+        for (setting, done) in back {
+            match done {
+                Ok(value) => {
+                    tracing::warn!(target: AUDIT, %peer, "setting: {setting} was not confirmed: {value} again");
+                }
+                Err(refusal) => tracing::error!(%peer, "{setting} not put back: {}", refusal.why),
+            }
+        }
+    }
+
     /// Puts back what the client has changed.
     pub(super) async fn put_back(&mut self, ClientInfo { peer, .. }: ClientInfo) {
         let Some(mut settings) = self.session.take() else { return };

@@ -75,23 +75,27 @@ struct ServedClient {
 enum Woken {
     Action(Option<Action>),
     Happened(Happened),
+    /// A change of a setting was not confirmed in time.
+    Unconfirmed,
 }
 
 impl ServedClient {
     async fn converse(&mut self) -> Result<(), EngineError> {
         loop {
-            let Self { client, measuring, .. } = self;
+            let Self { client, measuring, settings } = self;
             client.conversation.set_measuring(measuring.has_flows());
             let woken = tokio::select! {
                 action = client.conversation.next() => Woken::Action(action.map_err(|failure| {
                     EngineError::Wire { target: "client".into(), failure }
                 })?),
                 happened = measuring.next() => Woken::Happened(happened),
+                () = settings.overdue() => Woken::Unconfirmed,
             };
             match woken {
                 Woken::Action(None) => return Ok(()),
                 Woken::Action(Some(action)) => self.act(action).await?,
                 Woken::Happened(happened) => measuring.happened(client, happened).await?,
+                Woken::Unconfirmed => settings.put_back_unconfirmed(client.info).await,
             }
         }
     }

@@ -10,6 +10,7 @@ use super::super::secure::{
     self, ClientHandshake, Joined, MAX_HANDSHAKE_RECORD_BYTES, NOT_THIS_SERVER,
 };
 use super::super::times::{FOREIGN_TAIL_TIME, GREETING_TIMEOUT};
+use super::questions::Knows;
 use crate::error::WireError;
 use crate::foreign;
 use crate::frame::Decoder;
@@ -49,15 +50,15 @@ pub(super) struct Greeting {
     deadline: Instant,
     /// When this end sent its hello.
     asked: Instant,
-    /// Whether the server has said that it checks values of settings.
-    pub(super) checks: bool,
+    /// What the server has said that it knows about settings.
+    pub(super) knows: Knows,
 }
 
 impl Greeting {
     /// Opens the conversation.
     pub(super) fn new(now: Instant, channel: &mut Channel, config: ClientConfig) -> Self {
         let (stage, deadline, asked) = (Stage::Hello, now + GREETING_TIMEOUT, now);
-        let mut greeting = Self { config, stage, deadline, asked, checks: false };
+        let mut greeting = Self { config, stage, deadline, asked, knows: Knows::default() };
         match greeting.open(now, channel) {
             Ok(begun) => greeting.stage = Stage::Preamble { seen: Vec::new(), begun },
             Err(error) => {
@@ -219,7 +220,8 @@ impl Greeting {
             return Err(WireError::Version { ours: PROTOCOL_VERSION, theirs: hello.version });
         }
         let clock = hello.unix_us.map(|theirs| self.clock_offset(now, theirs));
-        self.checks = hello.checks_arms;
+        let (checks, confirms) = (hello.checks_arms, hello.confirms_changes);
+        self.knows = Knows { checks, confirms };
         let inflates = hello.inflates;
         let peer = hello.host().map_err(WireError::broken)?;
         let secured = channel.is_secured();

@@ -118,9 +118,9 @@ impl End for ClientSession {
     fn hear_greeting(&mut self, now: Instant, message: Message) -> Result<(), WireError> {
         let Some(greeting) = &mut self.greeting else { return Ok(()) };
         greeting.hear(now, &mut self.channel, message)?;
-        let checks = greeting.checks;
+        let knows = greeting.knows;
         self.greeting = None;
-        self.questions.greeted(now, &mut self.channel, checks)?;
+        self.questions.greeted(now, &mut self.channel, knows)?;
         match self.early_plan.take() {
             Some(plan) => self.measurements.propose(now, &mut self.channel, plan),
             None => Ok(()),

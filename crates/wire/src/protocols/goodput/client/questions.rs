@@ -9,6 +9,15 @@ use super::super::times::SETTING_TIMEOUT;
 use crate::error::WireError;
 use crate::session::{Action, SettingRefusal, SettingRequest};
 
+/// What a server knows about settings beyond reading and changing them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Knows {
+    /// It checks values without a change.
+    pub(super) checks: bool,
+    /// It puts back changes that nobody confirms.
+    pub(super) confirms: bool,
+}
+
 /// Questions that wait for their turn, and the pending one.
 #[derive(Default)]
 pub(super) struct Questions {
@@ -17,8 +26,7 @@ pub(super) struct Questions {
     asked_until: Option<Instant>,
     /// Number of the last question that was asked.
     id: u32,
-    /// Whether the server checks values.
-    checks: bool,
+    knows: Knows,
 }
 
 impl Questions {
@@ -34,14 +42,14 @@ impl Questions {
         if greeted { self.ask_next(now, channel) } else { Ok(()) }
     }
 
-    /// The greeting is over; the server `checks` values, or is too old for that.
+    /// The greeting is over. What the server `knows` depends on its age.
     pub(super) fn greeted(
         &mut self,
         now: Instant,
         channel: &mut Channel,
-        checks: bool,
+        knows: Knows,
     ) -> Result<(), WireError> {
-        self.checks = checks;
+        self.knows = knows;
         self.ask_next(now, channel)
     }
 
@@ -50,14 +58,30 @@ impl Questions {
             return Ok(());
         }
         let Some(request) = self.waiting.pop_front() else { return Ok(()) };
-        if matches!(request, SettingRequest::Check(_)) && !self.checks {
-            // Only the change itself can be refused there.
-            channel.act(Action::SettingAnswered(Ok(String::new())));
-            return self.ask_next(now, channel);
-        }
+        let request = match self.known(request) {
+            Ok(request) => request,
+            Err(answer) => {
+                channel.act(Action::SettingAnswered(Ok(answer)));
+                return self.ask_next(now, channel);
+            }
+        };
         self.id += 1;
         self.asked_until = Some(now + SETTING_TIMEOUT);
         channel.send(now, &Message::Setting(AskSetting { id: self.id, request }))
+    }
+
+    /// The request as the server knows it, or the answer in its place.
+    fn known(&self, request: SettingRequest) -> Result<SettingRequest, String> {
+        match request {
+            // Only the change itself can be refused there.
+            SettingRequest::Check(_) if !self.knows.checks => Err(String::new()),
+            SettingRequest::Try(setting, value) if !self.knows.confirms => {
+                Ok(SettingRequest::Apply(setting, value))
+            }
+            SettingRequest::Echo(text) if !self.knows.confirms => Err(text),
+            SettingRequest::Confirm if !self.knows.confirms => Err(String::new()),
+            request => Ok(request),
+        }
     }
 
     /// The server answers; a late answer is ignored.
@@ -108,11 +132,26 @@ mod tests {
             let setting = "sysctl.net.ipv4.tcp_rmem".parse().unwrap();
             let request = SettingRequest::Check(vec![(setting, "1 2 3".into())]);
             questions.ask(now, &mut channel, request, false).unwrap();
-            questions.greeted(now, &mut channel, checks).unwrap();
+            let knows = Knows { checks, confirms: false };
+            questions.greeted(now, &mut channel, knows).unwrap();
             let output = channel.outbox_mut().poll();
             let is_answered = matches!(&output, Some(Output::Do(Action::SettingAnswered(Ok(_)))));
             assert!(is_answered || checks, "{output:?}");
             assert_eq!(questions.next_timeout().is_some(), checks);
         }
+    }
+
+    #[test]
+    fn a_server_that_puts_nothing_back_on_its_own_is_asked_for_the_change_alone() {
+        let tried = || SettingRequest::Try("link.mtu@eth0".parse().unwrap(), "9000".into());
+        let applied = SettingRequest::Apply("link.mtu@eth0".parse().unwrap(), "9000".into());
+        let known = |confirms| {
+            let knows = Knows { checks: true, confirms };
+            let questions = Questions { knows, ..Questions::default() };
+            [tried(), SettingRequest::Echo("abc".into()), SettingRequest::Confirm]
+                .map(|request| questions.known(request))
+        };
+        assert_eq!(known(false), [Ok(applied), Err("abc".into()), Err(String::new())]);
+        assert!(known(true).iter().all(Result::is_ok));
     }
 }
