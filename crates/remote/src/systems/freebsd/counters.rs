@@ -2,6 +2,7 @@
 
 use goodput_model::Known;
 
+use super::sysctl;
 use super::text::{NotUnderstood, number, read};
 use crate::command::Command;
 use crate::counters::{Counters, CpuTime, Packets, known};
@@ -16,6 +17,7 @@ pub(super) fn counters(
     let cpu = Command::new("sysctl", ["-n", "kern.cp_time"]);
     let mut counters = Counters::missing("no interface of this host was named");
     counters.cpu = known(read(shell, &cpu, |text| cpu_time(text.trim_end())))?;
+    counters.cpu_ticks_per_s = known(ticks_per_s(shell))?;
     let Some(device) = device else { return Ok(counters) };
     let all = Command::new("vmstat", ["-a", "-i"]);
     counters.interrupts = match known(read(shell, &all, |text| interrupts(device, text)))? {
@@ -26,6 +28,12 @@ pub(super) fn counters(
     let row = Command::new("netstat", ["-I", device, "-b", "-n", "-d"]);
     counters.packets = known(read(shell, &row, |text| packets(device, text)))?;
     Ok(counters)
+}
+
+/// The clock that counts `kern.cp_time` (`statclock`, sys/kern/kern_clock.c).
+fn ticks_per_s(shell: &mut dyn Shell) -> Result<u64, RemoteError> {
+    let rate = Command::new("sysctl", ["-n", "kern.clockrate"]);
+    read(shell, &rate, |text| sysctl::clock(text.trim_end(), "stathz"))
 }
 
 /// Reads the value of `kern.cp_time`: user, nice, system, interrupt and idle (`CPUSTATES`, sys/resource.h).

@@ -222,7 +222,7 @@ pub(super) fn explained(
     };
     let driver = device.trim_end_matches(|c: char| c.is_ascii_digit());
     let cause = format!(
-        "the driver of {device} does not take packets of this size ({said}), and ifconfig does not tell which it takes: \
+        "the driver of {device} does not take packets of this size ({said}), and ifconfig does not show which it takes: \
          see man 4 {driver} on {host}. {left}"
     );
     let operation = format!("change it to {value:?}");

@@ -91,10 +91,16 @@ pub(crate) fn descriptions(text: &str) -> BTreeMap<&str, &str> {
 
 /// The frequency of the clock in the value of `kern.clockrate` (`S_clockinfo`, sbin/sysctl/sysctl.c), Hz.
 pub(crate) fn hz(value: &str) -> Result<u64, NotUnderstood> {
-    let bad = || NotUnderstood::new(value, "it names no hz");
+    clock(value, "hz")
+}
+
+/// The frequency of one of the clocks in that value, Hz: `hz`, `profhz` or `stathz`.
+pub(crate) fn clock(value: &str, name: &str) -> Result<u64, NotUnderstood> {
+    let bad = || NotUnderstood::new(value, "it does not name each clock");
     let fields = value.strip_prefix("{ ").and_then(|rest| rest.strip_suffix(" }"));
     let mut fields = fields.ok_or_else(bad)?.split(", ");
-    let hz = fields.find_map(|field| field.strip_prefix("hz = ")).and_then(super::text::number);
+    let of_name = |field: &str| field.strip_prefix(name)?.strip_prefix(" = ").map(str::to_owned);
+    let hz = fields.find_map(of_name).and_then(|hz| super::text::number(&hz));
     hz.filter(|hz| *hz > 0).ok_or_else(bad)
 }
 
@@ -153,7 +159,8 @@ mod tests {
 
     #[test]
     fn the_clock_is_read_from_its_structure() {
-        assert_eq!(hz("{ hz = 1000, tick = 1000, profhz = 8126, stathz = 127 }").unwrap(), 1000);
+        let rates = "{ hz = 1000, tick = 1000, profhz = 8126, stathz = 127 }";
+        assert_eq!((hz(rates).unwrap(), clock(rates, "stathz").unwrap()), (1000, 127));
         for text in ["1000", "{ tick = 1 }", "{ hz = 0, tick = 1 }", "{ hz = 1x }"] {
             assert!(hz(text).is_err(), "{text}");
         }

@@ -14,6 +14,9 @@ use crate::shell::Shell;
 const NUMBERS: &str = "cd /sys/class/net/\"$1\"/device/ 2>/dev/null || exit 0; \
     ls msi_irqs 2>/dev/null || ls ../msi_irqs 2>/dev/null || cat irq 2>/dev/null || :";
 
+/// Ticks of /proc/stat in a second: USER_HZ of the kernel (include/asm-generic/param.h), 100 wherever goodput runs.
+const USER_HZ: u64 = 100;
+
 /// Reads all counts. Counts that can't be read are missing; only a lost connection is an error.
 pub(super) fn counters(
     shell: &mut dyn Shell,
@@ -21,6 +24,7 @@ pub(super) fn counters(
 ) -> Result<Counters, RemoteError> {
     let mut counters = Counters::missing("no device of this host was named");
     counters.cpu = known(cpu(shell))?;
+    counters.cpu_ticks_per_s = Known::Value(USER_HZ);
     let Some(device) = device else { return Ok(counters) };
     counters.interrupts = match known(interrupts(shell, device))? {
         Known::Value(Some(count)) => Known::Value(count),
