@@ -66,6 +66,9 @@ pub enum EngineError {
         /// Whether a privilege or a token is missing.
         not_permitted: bool,
     },
+    /// Measuring did not end when it was asked to, at the end of the time or by an interrupt.
+    #[error("{0}")]
+    GivenUp(String),
     /// An operation of the operating system failed.
     #[error("can't {operation}: {cause}")]
     Io {
@@ -207,6 +210,7 @@ impl EngineError {
             | Self::Connections(_)
             | Self::Flow(_)
             | Self::BrokenOff(_)
+            | Self::GivenUp(_)
             | Self::Interrupted => false,
         }
     }

@@ -4,10 +4,13 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use goodput_model::{Host, Plan, SocketOptions, TcpInfo};
+use goodput_model::{Host, Plan, SettingRef, SocketOptions, TcpInfo};
 use goodput_wire::error::WireError;
 use goodput_wire::far_end::FarEnd;
-use goodput_wire::session::{Action, ClientConfig, ClientKey, ClockOffset, Input, SettingRequest};
+use goodput_wire::session::{
+    Action, CONFIRM_TIME, ClientConfig, ClientKey, ClockOffset, Input, SettingRefusal,
+    SettingRequest,
+};
 
 use crate::clock::host_clock;
 use crate::control::conversation::Conversation;
@@ -45,6 +48,8 @@ pub struct Client {
     pub(crate) pings: Pings,
     /// How the peer's time of day differs from this host's, if the peer reported it.
     pub clock: Option<ClockOffset>,
+    /// Questions about settings whose answers have not come yet.
+    unanswered: u32,
 }
 
 impl Client {
@@ -134,6 +139,7 @@ impl Client {
                         secured,
                         rate_limits: RateLimits::default(),
                         clock,
+                        unanswered: 0,
                     });
                 }
                 other => return Err(unexpected(target, &other)),
@@ -186,17 +192,85 @@ impl Client {
     /// Reads or changes a setting of the far end. Returns the effective value.
     pub async fn setting(&mut self, request: SettingRequest) -> Result<String, EngineError> {
         let changed = match &request {
-            SettingRequest::Apply(setting, _) => Some(setting.clone()),
+            SettingRequest::Apply(setting, _) | SettingRequest::Try(setting, _) => {
+                Some(setting.clone())
+            }
             _ => None,
         };
+        let answer = self.answer(request).await?;
+        answer.map_err(|refusal| EngineError::FarSetting {
+            not_permitted: refusal.not_permitted,
+            not_taken: changed.filter(|_| refusal.not_taken),
+            why: refusal.why,
+        })
+    }
+
+    /// Changes a setting of the far end that could cut this conversation, and confirms it once full packets got through in
+    /// both directions; otherwise the far end puts it back. One that is too old for that puts it back only when the
+    /// conversation ends. Returns the effective value.
+    pub async fn try_setting(
+        &mut self,
+        setting: SettingRef,
+        value: String,
+    ) -> Result<String, EngineError> {
+        let made = self.setting(SettingRequest::Try(setting.clone(), value)).await?;
+        self.echo().await?;
+        // This connection was made with the old value: its segments stay as small as they were.
+        let fresh = tokio::time::timeout(CONFIRM_TIME, self.echo_anew());
+        let why = match fresh.await {
+            Ok(Ok(())) => return self.setting(SettingRequest::Confirm).await.map(|_| made),
+            Ok(Err(why)) => why.to_string(),
+            Err(_) => format!("nothing for {} s", CONFIRM_TIME.as_secs()),
+        };
+        let why = format!(
+            "after the change of {setting}, no new connection carried full packets ({why}); the far end puts it back"
+        );
+        Err(EngineError::FarSetting { not_permitted: false, not_taken: None, why })
+    }
+
+    /// Sends full packets there and back.
+    async fn echo(&mut self) -> Result<(), EngineError> {
+        let text = full_packets();
+        let back = self.setting(SettingRequest::Echo(text.clone())).await?;
+        if back == text {
+            return Ok(());
+        }
+        let why = format!("{} bytes came back of an echo of {}", back.len(), text.len());
+        let failure = WireError::Protocol(why);
+        Err(EngineError::Wire { target: self.target.text.clone(), failure })
+    }
+
+    /// The same in a conversation of its own. A server that refuses another client answers, and so can be reached.
+    async fn echo_anew(&self) -> Result<(), EngineError> {
+        let greeted = Self::greet(&self.target, &self.options, &self.credentials, Duration::ZERO);
+        match Box::pin(greeted).await {
+            Ok(mut fresh) => {
+                let back = fresh.echo().await;
+                fresh.leave().await;
+                back
+            }
+            Err(EngineError::Refused { .. }) => Ok(()),
+            Err(why) => Err(why),
+        }
+    }
+
+    /// Asks about a setting. Answers come in the order of the questions; first come those that nobody waited for.
+    async fn answer(
+        &mut self,
+        request: SettingRequest,
+    ) -> Result<Result<String, SettingRefusal>, EngineError> {
         self.conversation.feed(Input::AskSetting(request));
-        match self.next().await? {
-            Action::SettingAnswered(answer) => answer.map_err(|refusal| EngineError::FarSetting {
-                not_permitted: refusal.not_permitted,
-                not_taken: changed.filter(|_| refusal.not_taken),
-                why: refusal.why,
-            }),
-            other => Err(unexpected(&self.target, &other)),
+        self.unanswered += 1;
+        loop {
+            match self.next().await? {
+                Action::SettingAnswered(answer) => {
+                    self.unanswered -= 1;
+                    if self.unanswered == 0 {
+                        return Ok(answer);
+                    }
+                }
+                other => return Err(unexpected(&self.target, &other)),
+            }
         }
     }
 
@@ -232,6 +306,16 @@ impl Client {
             self.ping();
         }
     }
+}
+
+/// Bytes of a text that crosses the connection in both directions: several full packets of any common MTU, although the
+/// connection may compress it, and soon through even if it carries only 100 kbit/s.
+const ECHO_BYTES: usize = 24 << 10;
+
+/// Letters and digits that no compression makes much shorter.
+fn full_packets() -> String {
+    use rand::distr::{Alphanumeric, SampleString};
+    Alphanumeric.sample_string(&mut rand::rng(), ECHO_BYTES)
 }
 
 async fn next(conversation: &mut Conversation, target: &Target) -> Result<Action, EngineError> {

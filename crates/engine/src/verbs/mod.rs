@@ -4,6 +4,7 @@ pub mod attach;
 pub mod ceiling;
 pub mod check;
 pub mod compare;
+mod deadline;
 pub mod file_parts;
 pub mod find_rate;
 pub mod host_limits;

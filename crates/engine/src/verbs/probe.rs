@@ -68,7 +68,7 @@ async fn run(
         conclude(measurement, &record.target, &record.started)
     }
     .await;
-    appliers.restore(client).await?;
+    appliers.restore(Some(client)).await?;
     Ok(match measured {
         Ok(_) if interrupt.is_raised() => Err(Missing::because("it was interrupted")),
         Ok(conclusion) => Seen::of(&conclusion.record),

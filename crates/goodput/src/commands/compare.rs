@@ -61,6 +61,7 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
         settled: false,
         past_slow_start: false,
         proof_by: None,
+        given_up_at: None,
         turns: args.comparison.alternate.map(Duration::from_secs_f64),
         max_time: max_time.into(),
         seed,

@@ -60,6 +60,7 @@ pub fn run(args: &TestArgs, state: Option<PathBuf>) -> Result<Exit> {
         settled: false,
         past_slow_start: false,
         proof_by: None,
+        given_up_at: None,
         turns: None,
         max_time: max_time(args.measure.length.time).into(),
         seed: rand::random(),

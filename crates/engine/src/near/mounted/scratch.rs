@@ -117,13 +117,14 @@ fn remove_noted(note: &mut StorageNote<PathBuf>) -> RemovedFiles {
     removal
 }
 
-/// The same, within bounds. `None`: it took too long.
+/// The same, within bounds. `None`: it took too long, or there is no thread for it.
 fn remove_in_time(mut note: StorageNote<PathBuf>) -> Option<RemovedFiles> {
     let (say, said) = channel();
-    std::thread::spawn(move || {
+    let remove = move || {
         // Nobody waits any more if it took too long.
         let _ = say.send(remove_noted(&mut note));
-    });
+    };
+    std::thread::Builder::new().name("removal".into()).spawn(remove).ok()?;
     said.recv_timeout(REMOVAL_TIMEOUT).ok()
 }
 

@@ -1,12 +1,15 @@
 //! Applies the settings of one arm: in the plan, on this host, at the far end, or at a host reached by SSH.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use goodput_model::{ChangedHost, EndName, Plan, SettingRef, Transport};
 use goodput_remote::{Address, Host, Hosts, Notify, RemoteChanges, RemoteError};
 use goodput_settings::parameters::may_be_of_whole_host;
-use goodput_settings::{Assignment, Changes, GuardProgram, Setting, SettingError};
+use goodput_settings::{
+    Assignment, Changes, GuardProgram, RestoreReport, Setting, SettingError, may_cut,
+};
 use goodput_wire::session::SettingRequest;
 
 use super::Arm;
@@ -19,20 +22,55 @@ use crate::verbs::telling::telling;
 /// The parameter that keeps a kernel from saving what a connection learned.
 const METRICS: &str = "sysctl.net.ipv4.tcp_no_metrics_save";
 
-/// What was changed so far, at either end.
+/// What was changed so far, at either end. Whoever waits for a change may stop to wait: the change then comes to its end
+/// on its thread, and [`Appliers::restore`] puts it back after that.
 pub struct Appliers {
     state_dir: PathBuf,
     hosts: Hosts,
-    near: Option<Changes>,
+    near: Shared<Option<Changes>>,
     far_touched: bool,
-    /// By the addresses of their hosts.
-    remote: BTreeMap<Address, RemoteChanges>,
+    /// Settings of the far host, and values of theirs that the conversation has survived.
+    confirmed: BTreeSet<Assignment>,
+    remote: Shared<RemoteHosts>,
+    /// The system of each of them.
+    systems: Shared<BTreeMap<Address, &'static str>>,
+    /// Those of them that are only watched.
+    unchanged: BTreeSet<Address>,
+    /// What is under way, in words.
+    under_way: Option<String>,
+}
+
+/// Held by the thread that works with it.
+type Shared<T> = Arc<Mutex<T>>;
+
+/// Changes of hosts reached by SSH, by the addresses of these hosts.
+type RemoteHosts = BTreeMap<Address, RemoteChanges>;
+
+fn held<T>(shared: &Shared<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Appliers {
     /// Nothing is changed yet; the journals will be in `state_dir`, and `hosts` stand for the ends.
     pub fn new(state_dir: PathBuf, hosts: Hosts) -> Self {
-        Self { state_dir, hosts, near: None, far_touched: false, remote: BTreeMap::new() }
+        let (near, confirmed, remote, systems, unchanged) = Default::default();
+        let (far_touched, under_way) = (false, None);
+        Self {
+            state_dir,
+            hosts,
+            near,
+            far_touched,
+            confirmed,
+            remote,
+            systems,
+            unchanged,
+            under_way,
+        }
+    }
+
+    /// What was under way when nobody waited for it any more, in words.
+    pub fn under_way(&self) -> Option<&str> {
+        self.under_way.as_deref()
     }
 
     /// Takes the hosts that are changed for these ends, if any is reached by SSH, in the order in which every run takes hosts:
@@ -177,6 +215,19 @@ impl Appliers {
         setting: &SettingRef,
         value: &str,
     ) -> Result<String, EngineError> {
+        let at = self.hosts.at(setting.end).map(|host| format!(" at {host}")).unwrap_or_default();
+        self.under_way = Some(format!("the change of {setting}{at} to {value}"));
+        let changed = self.change_in_turn(client, setting, value).await;
+        self.under_way = None;
+        changed
+    }
+
+    async fn change_in_turn(
+        &mut self,
+        client: &mut Client,
+        setting: &SettingRef,
+        value: &str,
+    ) -> Result<String, EngineError> {
         if let Some(address) = self.hosts.at(setting.end) {
             return self.change_remote(address.clone(), setting.clone(), value.into()).await;
         }
@@ -185,11 +236,21 @@ impl Appliers {
             EndName::Far => {
                 // The far host treats its own settings as near ones.
                 let own = SettingRef { end: EndName::Near, ..setting.clone() };
-                let request = SettingRequest::Apply(own, value.into());
-                let applied = client.setting(request).await;
+                let tried = (own.clone(), value.to_owned());
+                // Whoever stops to wait for the answer has changed it all the same.
+                let was_touched = self.far_touched;
+                self.far_touched |= client.far_end().changes_settings;
+                let applied = match may_cut(&own) && !self.confirmed.contains(&tried) {
+                    true => client.try_setting(own, value.into()).await,
+                    false => client.setting(SettingRequest::Apply(own, value.into())).await,
+                };
+                if applied.is_ok() {
+                    self.confirmed.insert(tried);
+                }
                 // A far end that allows no changes has nothing to put back.
-                let refused = applied.as_ref().is_err_and(EngineError::not_permitted);
-                self.far_touched |= client.far_end().changes_settings && !refused;
+                if applied.as_ref().is_err_and(EngineError::not_permitted) {
+                    self.far_touched = was_touched;
+                }
                 applied
             }
         }
@@ -200,11 +261,9 @@ impl Appliers {
         setting: SettingRef,
         value: String,
     ) -> Result<String, EngineError> {
-        let (changes, state_dir) = (self.near.take(), self.state_dir.clone());
-        let (changes, applied) =
-            blocking(move || apply_near(changes, state_dir, &setting, &value)).await?;
-        self.near = changes;
-        applied.map_err(Into::into)
+        let (near, state_dir) = (self.near.clone(), self.state_dir.clone());
+        let applied = blocking(move || apply_near(&mut held(&near), &state_dir, &setting, &value));
+        Ok(applied.await??)
     }
 
     async fn change_remote(
@@ -213,6 +272,7 @@ impl Appliers {
         setting: SettingRef,
         value: String,
     ) -> Result<String, EngineError> {
+        self.unchanged.remove(&address);
         self.at_host(address, move |changes| changes.apply(&setting, &value)).await
     }
 
@@ -222,22 +282,37 @@ impl Appliers {
         address: Address,
         act: impl FnOnce(&mut RemoteChanges) -> Result<T, RemoteError> + Send + 'static,
     ) -> Result<T, EngineError> {
-        let mut remote = std::mem::take(&mut self.remote);
+        let (remote, systems) = (self.remote.clone(), self.systems.clone());
         let (state_dir, hosts) = (self.state_dir.clone(), self.hosts.clone());
-        let (remote, done) = blocking(move || {
-            let done = changes_at(&mut remote, &hosts, &state_dir, address).and_then(act);
-            (remote, done)
-        })
-        .await?;
-        self.remote = remote;
-        done.map_err(Into::into)
+        let done = blocking(move || {
+            let mut remote = held(&remote);
+            let changes = changes_at(&mut remote, &hosts, &state_dir, address.clone())?;
+            held(&systems).insert(address, changes.system());
+            act(changes)
+        });
+        Ok(done.await??)
+    }
+
+    /// Logs in to the host that stands for `end`, if there is one, so that it is watched although no arm changes it.
+    pub async fn reach(&mut self, end: EndName) -> Result<(), EngineError> {
+        let Some(address) = self.hosts.at(end).cloned() else { return Ok(()) };
+        if !held(&self.systems).contains_key(&address) {
+            self.unchanged.insert(address.clone());
+        }
+        self.at_host(address, |_| Ok(())).await
+    }
+
+    /// The hosts reached by SSH.
+    pub fn reached(&self) -> Vec<Address> {
+        held(&self.systems).keys().cloned().collect()
     }
 
     /// The hosts reached by SSH that were changed.
     pub fn changed_hosts(&self) -> Vec<ChangedHost> {
+        let systems = held(&self.systems);
         let at = |end| {
-            let address = self.hosts.at(end)?;
-            let system = self.remote.get(address)?.system().to_owned();
+            let address = self.hosts.at(end).filter(|host| !self.unchanged.contains(host))?;
+            let system = (*systems.get(address)?).to_owned();
             Some(ChangedHost { end, address: address.to_string(), system })
         };
         [EndName::Near, EndName::Far].into_iter().filter_map(at).collect()
@@ -250,37 +325,38 @@ impl Appliers {
         ask: impl FnOnce(&mut RemoteChanges) -> Result<T, RemoteError> + Send + 'static,
     ) -> Result<Option<T>, EngineError> {
         let Some(address) = self.hosts.at(end).cloned() else { return Ok(None) };
-        let Some(mut changes) = self.remote.remove(&address) else { return Ok(None) };
-        let (changes, answer) = blocking(move || {
-            let answer = ask(&mut changes);
-            (changes, answer)
-        })
-        .await?;
-        self.remote.insert(address, changes);
-        Ok(Some(answer?))
+        let remote = self.remote.clone();
+        let answer = blocking(move || held(&remote).get_mut(&address).map(ask).transpose());
+        Ok(answer.await??)
     }
 
     /// Puts everything back at hosts reached by SSH. Returns what could not be put back.
     async fn restore_remote(&mut self) -> Result<Vec<String>, EngineError> {
-        let mut left = Vec::new();
-        for (_, mut changes) in std::mem::take(&mut self.remote) {
-            let restored = blocking(move || changes.restore()).await?;
-            left.extend((!restored.report.is_clean()).then(|| restored.to_string()));
-        }
-        Ok(left)
+        let remote = self.remote.clone();
+        blocking(move || {
+            let all = std::mem::take(&mut *held(&remote));
+            let restored = all.into_values().map(|mut changes| changes.restore());
+            let left = restored.filter(|restored| !restored.report.is_clean());
+            left.map(|restored| restored.to_string()).collect()
+        })
+        .await
     }
 
-    /// Puts everything back at both ends.
-    pub async fn restore(&mut self, client: &mut Client) -> Result<(), EngineError> {
+    /// Puts everything back at this host.
+    async fn restore_near(&mut self) -> Result<Option<RestoreReport>, EngineError> {
+        let near = self.near.clone();
+        blocking(move || held(&near).take().map(|mut changes| changes.restore())).await
+    }
+
+    /// Puts everything back at both ends, after what is still under way has come to its end. A far end without a client
+    /// puts back its changes on its own, because their conversation is over.
+    pub async fn restore(&mut self, client: Option<&mut Client>) -> Result<(), EngineError> {
         let remote = self.restore_remote().await;
-        let near = match self.near.take() {
-            Some(mut changes) => blocking(move || changes.restore()).await.map(Some)?,
-            None => None,
-        };
-        // A far end puts back its changes on its own when their conversation is over.
-        let far = match self.far_touched && !client.conversation.is_over() {
-            true => client.setting(SettingRequest::Restore).await.map(drop),
-            false => Ok(()),
+        let near = self.restore_near().await?;
+        let client = client.filter(|client| self.far_touched && !client.conversation.is_over());
+        let far = match client {
+            Some(client) => client.setting(SettingRequest::Restore).await.map(drop),
+            None => Ok(()),
         };
         let near = near.filter(|report| !report.is_clean()).map(|report| report.to_string());
         let left: Vec<_> = near.into_iter().chain(remote?).collect();
@@ -355,7 +431,7 @@ fn begin(
 
 /// The changes at a host, which begin with a login if this is the first time.
 fn changes_at<'a>(
-    remote: &'a mut BTreeMap<Address, RemoteChanges>,
+    remote: &'a mut RemoteHosts,
     hosts: &Hosts,
     state_dir: &Path,
     address: Address,
@@ -366,25 +442,17 @@ fn changes_at<'a>(
     remote.get_mut(&address).ok_or(RemoteError::Closed)
 }
 
-type Applied = (Option<Changes>, Result<String, SettingError>);
-
 fn apply_near(
-    changes: Option<Changes>,
-    state_dir: PathBuf,
+    changes: &mut Option<Changes>,
+    state_dir: &Path,
     setting: &SettingRef,
     value: &str,
-) -> Applied {
-    let begun = match changes {
-        Some(changes) => Ok(changes),
-        None => Changes::begin(&state_dir, GuardProgram::current()),
+) -> Result<String, SettingError> {
+    let begun = match changes.take() {
+        Some(begun) => begun,
+        None => Changes::begin(state_dir, GuardProgram::current())?,
     };
-    match begun {
-        Ok(mut changes) => {
-            let applied = changes.apply(setting, value);
-            (Some(changes), applied)
-        }
-        Err(error) => (None, Err(error)),
-    }
+    changes.insert(begun).apply(setting, value)
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ use goodput_model::{
     Source, Verdict,
 };
 
+use super::watch::Watched;
+
 /// Usage of one run.
 pub struct RunCost {
     bytes: f64,
@@ -13,7 +15,7 @@ pub struct RunCost {
     goodput: f64,
     near: EndUsage,
     far: EndUsage,
-    /// Whether the far end is goodput, and not a file server or a mount, whose usage nobody reports.
+    /// Whether the far end's usage counts: that of a server of files or of a mount, which nobody reports, does not.
     has_far: bool,
     segments: Result<Segments, Missing>,
 }
@@ -26,10 +28,16 @@ struct EndUsage {
     peak_bytes: Result<f64, Missing>,
 }
 
-/// CPU seconds of both ends per 10^9 payload bytes of a measurement; of this end if the other end is not goodput.
+/// CPU seconds of both ends per 10^9 payload bytes of a measurement; of this end if the other end is a server of files or a
+/// mount.
 pub fn cpu_s_per_gb(record: &Record) -> Known<f64> {
+    cpu_with(RunCost::of(record).as_ref(), &[])
+}
+
+/// The same of a run beside which these hosts were watched; see [`RunCost::cpu_s_per_gb`].
+pub(super) fn cpu_with(run: Option<&RunCost>, hosts: &[Watched]) -> Known<f64> {
     let not_counted = || Known::missing("nothing counted what was received");
-    RunCost::of(record).map_or_else(not_counted, |cost| cost.cpu_s_per_gb())
+    run.map_or_else(not_counted, |run| run.cpu_s_per_gb(hosts))
 }
 
 impl RunCost {
@@ -57,16 +65,30 @@ impl RunCost {
         })
     }
 
-    /// CPU seconds of both ends per 10^9 payload bytes; of this end if the other end is not goodput.
-    pub fn cpu_s_per_gb(&self) -> Known<f64> {
-        let ends = [Some(&self.near), self.has_far.then_some(&self.far)];
-        let parts = ends.into_iter().flatten().flat_map(|end| [&end.user_us, &end.system_us]);
-        let all: Result<Vec<f64>, Missing> = parts.cloned().collect();
-        all.and_then(|all| per(all.iter().sum::<f64>() * 1e3, self.bytes)).into()
+    /// CPU seconds of both ends per 10^9 payload bytes. Of an end for which one of these `hosts` stands, what this whole host
+    /// took: its kernel does work that no process there is charged for, and goodput may not run on it at all.
+    pub fn cpu_s_per_gb(&self, hosts: &[Watched]) -> Known<f64> {
+        let of = |name: EndName, usage: &EndUsage, counts: bool| match hosts
+            .iter()
+            .find(|host| host.end == name)
+        {
+            Some(host) => host.counted.cpu_s.get().copied(),
+            None if counts => usage.cpu_s(),
+            None => Ok(0.0),
+        };
+        let near = of(EndName::Near, &self.near, true);
+        let both = near.and_then(|near| Ok(near + of(EndName::Far, &self.far, self.has_far)?));
+        both.and_then(|cpu_s| per(cpu_s * 1e9, self.bytes)).into()
     }
 }
 
 impl EndUsage {
+    /// CPU seconds of goodput there.
+    fn cpu_s(&self) -> Result<f64, Missing> {
+        let [user_us, system_us] = [self.user_us.clone()?, self.system_us.clone()?];
+        Ok((user_us + system_us) / 1e6)
+    }
+
     fn of(end: &Result<&End, Missing>) -> Self {
         let grown = |name: &str| {
             let end = end.as_ref().map_err(Clone::clone)?;
@@ -224,9 +246,25 @@ mod tests {
         let unseen = || Err(Missing::because("it is a server of files"));
         let mut run = run(1e9, 1.0, 500_000.0);
         (run.far.user_us, run.far.system_us) = (unseen(), unseen());
-        assert!(run.cpu_s_per_gb().value().is_none(), "it may have taken anything");
+        assert!(run.cpu_s_per_gb(&[]).value().is_none(), "it may have taken anything");
         run.has_far = false;
-        assert_eq!(run.cpu_s_per_gb(), Known::Value(0.5));
+        assert_eq!(run.cpu_s_per_gb(&[]), Known::Value(0.5));
+    }
+
+    #[test]
+    fn of_a_host_that_is_watched_all_cpu_time_counts_in_place_of_goodputs() {
+        let mut run = run(2e9, 1.0, 500_000.0);
+        let host = |end, cpu_s| Watched::made_up(end, cpu_s);
+        let far = host(EndName::Far, Known::Value(1.5));
+        assert_eq!(run.cpu_s_per_gb(&[far]), Known::Value(1.0), "0.5 s here and 1.5 s there");
+        let both = [EndName::Near, EndName::Far].map(|end| host(end, Known::Value(1.0)));
+        assert_eq!(run.cpu_s_per_gb(&both), Known::Value(1.0), "goodput is on neither of them");
+        run.far.user_us = Err(Missing::because("iperf3 reports nothing"));
+        assert!(run.cpu_s_per_gb(&[]).value().is_none());
+        let far = host(EndName::Far, Known::Value(1.5));
+        assert_eq!(run.cpu_s_per_gb(&[far]), Known::Value(1.0));
+        let unread = host(EndName::Far, Known::missing("no kern.cp_time"));
+        assert_eq!(run.cpu_s_per_gb(&[unread]), Known::missing("no kern.cp_time"));
     }
 
     #[test]

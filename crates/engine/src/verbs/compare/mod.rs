@@ -5,6 +5,7 @@ pub(crate) mod appliers;
 mod arms;
 mod copy_cost;
 mod costs;
+mod ending;
 mod max_time;
 mod nfs_reads;
 mod pace;
@@ -16,6 +17,7 @@ mod same_values;
 mod shown_runs;
 mod turns;
 mod watch;
+mod whose_cpu;
 mod winner;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,24 +34,28 @@ pub use arms::{Arm, Factor, factorial, one_at_a_time};
 pub use costs::cpu_s_per_gb;
 pub use max_time::MaxTime;
 pub use pace::{LONGEST_RUN_S, TimeToJudge, least_time, run_s, time_to_judge};
+pub use whose_cpu::check_cpu;
 
 use crate::control::credentials::Credentials;
 use crate::control::target::Target;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
-use crate::interrupt::Interrupt;
+use crate::interrupt::{Interrupt, unless_raised};
 use crate::near::client::Client;
 use crate::near::measure::measure_one_of_many;
 use crate::near::own_check;
 use crate::result::conclude::conclude_at;
 use crate::result::measurement::{FarSettings, Measurement};
+use crate::verbs::deadline::within;
 use crate::verbs::retry::{RETRY_PAUSES, may_pass};
 use appliers::{Appliers, ends_of_hosts, planned};
+use ending::{at_time_limit, given_up, with_restored};
 use rehearsal::{Rehearsal, rehearse};
 pub(crate) use run_log::Compared;
 use run_log::{Aborted, Run, RunLog};
 use turns::{Alternation, Blocks, Pattern};
 use watch::Watch;
+use whose_cpu::watch_far;
 
 /// What to compare, and for how long.
 #[derive(Clone)]
@@ -83,6 +89,8 @@ pub struct CompareRequest {
     pub proof_by: Option<Instant>,
     /// If the arms take turns within one connection: how long each turn counts. Only goodput is judged then.
     pub turns: Option<Duration>,
+    /// When runs that do not end have to be given up, if at a certain time. Putting back is not.
+    pub given_up_at: Option<Instant>,
     /// Stop after this time at the latest.
     pub max_time: MaxTime,
     /// Seed for the order of the runs.
@@ -115,45 +123,45 @@ pub(crate) async fn compare_whole(
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
 ) -> Result<Compared, EngineError> {
-    let CompareRequest { target, credentials, plan, .. } = request;
+    let CompareRequest { target, credentials, plan, given_up_at, .. } = request;
     let ends = ends_of_hosts(&request.arms);
     let hosts = request.hosts.of_changes(&ends)?;
     if request.turns.is_some() {
         turns::check(request)?;
     }
+    if request.responses.first() == Some(&Response::Cpu) {
+        check_cpu(&request.target, &request.plan, &hosts)?;
+    }
     check_arms(request).await?;
-    let mut client = Client::connect(target, plan, credentials, interrupt, listener).await?;
+    let connected = within(*given_up_at, interrupt, async |interrupt| {
+        Client::connect(target, plan, credentials, interrupt, listener).await
+    });
+    let connected = connected.await.unwrap_or_else(|| Err(given_up(interrupt, None)));
+    let mut client = connected.map_err(|why| at_time_limit(why, interrupt))?;
     let mut appliers = Appliers::new(request.state_dir.clone(), hosts);
-    let mut outcome = match appliers.take(&ends, listener).await {
-        Ok(()) => run(request, &mut client, &mut appliers, interrupt, listener).await,
-        Err(why) => Err(why),
+    let made = within(*given_up_at, interrupt, async |interrupt| {
+        appliers.take(&ends, listener).await?;
+        run(request, &mut client, &mut appliers, interrupt, listener).await
+    });
+    let made = made.await;
+    // Put back first, whatever time that takes, then report what went wrong, if anything did.
+    let (outcome, restored) = match made {
+        Some(mut outcome) => {
+            if let Ok(compared) = &mut outcome {
+                compared.record.changed_hosts = appliers.changed_hosts();
+            }
+            let restored = appliers.restore(Some(&mut client)).await;
+            client.leave().await;
+            (outcome.map_err(|why| at_time_limit(why, interrupt)), restored)
+        }
+        None => {
+            // Nobody knows what the far end would answer next.
+            drop(client);
+            let why = given_up(interrupt, appliers.under_way());
+            (Err(why), appliers.restore(None).await)
+        }
     };
-    if let Ok(compared) = &mut outcome {
-        compared.record.changed_hosts = appliers.changed_hosts();
-    }
-    // Put back first, then report what went wrong, if anything did.
-    let restored = appliers.restore(&mut client).await;
-    client.leave().await;
     with_restored(outcome, restored)
-}
-
-/// What was measured, or why nothing was, and what could not be put back.
-fn with_restored(
-    outcome: Result<Compared, EngineError>,
-    restored: Result<(), EngineError>,
-) -> Result<Compared, EngineError> {
-    match (outcome, restored) {
-        (outcome, Ok(())) => outcome,
-        (Ok(mut compared), Err(why)) => {
-            compared.record.doubts.push(why.to_string());
-            compared.record.incomplete.get_or_insert(why.to_string());
-            compared.not_put_back = Some(why.to_string());
-            Ok(compared)
-        }
-        (Err(cause), Err(not_back)) => {
-            Err(EngineError::NotPutBack { cause: Box::new(cause), not_back: Box::new(not_back) })
-        }
-    }
 }
 
 async fn run(
@@ -174,9 +182,15 @@ async fn run(
         seed: request.seed,
         ..Design::default()
     };
-    let Rehearsal { change, rounded } = rehearse(request, client, appliers, interrupt).await?;
+    let prepared = unless_raised(interrupt, async {
+        let rehearsal = rehearse(request, client, appliers, interrupt).await?;
+        let mut doubts = appliers.forget_metrics(client, &request.plan, &arms).await;
+        doubts.extend(watch_far(request, appliers).await?);
+        Ok((rehearsal, doubts))
+    });
+    let (Rehearsal { change, rounded }, doubts) = prepared.await?;
     let mut log = RunLog::new(request, design.looks().first());
-    log.doubts = appliers.forget_metrics(client, &request.plan, &arms).await;
+    log.doubts = doubts;
     log.doubts.extend(rounded);
     let plan = request.plan.clone();
     let far_settings = BTreeMap::new();
@@ -266,6 +280,7 @@ impl Runs<'_> {
         let mut arm = 0..;
         self.arms.retain(|_| arm.next().is_none_or(|arm| !gone.contains(&arm)));
         design.arms = self.arms.len();
+        self.far_settings = same_values::of_others(std::mem::take(&mut self.far_settings), &gone);
         self.log.leave_out(&gone, design.looks().first());
     }
 
@@ -436,23 +451,31 @@ impl Runs<'_> {
         Ok(Some(settings))
     }
 
-    async fn one(&mut self, arm: usize, listener: &mut Listener<'_>) -> Result<Run, EngineError> {
-        let request = self.request;
+    /// Sets everything for a run of this arm. Returns its plan, the cost of a copy, and the hosts that are watched.
+    async fn set_up(&mut self, arm: usize) -> Result<(Plan, Option<f64>, Watch), EngineError> {
         if self.client.be_met().await? {
             // What the far end had changed for the earlier conversation went with it.
-            let doubts = self.appliers.forget_metrics(self.client, &request.plan, &self.arms).await;
+            let plan = &self.request.plan;
+            let doubts = self.appliers.forget_metrics(self.client, plan, &self.arms).await;
             let new = doubts.into_iter().filter(|doubt| !self.log.doubts.contains(doubt));
             let new: Vec<_> = new.collect();
             self.log.doubts.extend(new);
         }
         let plan = self.appliers.apply(self.client, &self.arms[arm], &self.plan).await?;
-        let quietly = &mut |event| quiet(event, listener);
         let before = copy_cost::copy_s_per_gb().await;
-        let watch = Watch::begin(self.appliers, &self.arms).await?;
-        let mut measurement =
-            measure_one_of_many(self.client, &plan, self.interrupt, quietly).await?;
-        let watched = watch.end(self.appliers).await?;
-        measurement.far_settings = self.far_settings(arm, &measurement).await?;
+        Ok((plan, before, Watch::begin(self.appliers, &self.arms).await?))
+    }
+
+    async fn one(&mut self, arm: usize, listener: &mut Listener<'_>) -> Result<Run, EngineError> {
+        let Self { request, interrupt, .. } = *self;
+        let (plan, before, watch) = unless_raised(interrupt, self.set_up(arm)).await?;
+        let quietly = &mut |event| quiet(event, listener);
+        let mut measurement = measure_one_of_many(self.client, &plan, interrupt, quietly).await?;
+        let asked = unless_raised(interrupt, async {
+            Ok((watch.end(self.appliers).await?, self.far_settings(arm, &measurement).await?))
+        });
+        let (watched, far_settings) = asked.await?;
+        measurement.far_settings = far_settings;
         let copy_s_per_gb = copy_cost::mean(before, copy_cost::copy_s_per_gb().await);
         let (hosts, target) = (&request.hosts, &request.target.text);
         let conclusion = conclude_at(hosts, measurement, target, &request.started)?;
@@ -471,22 +494,5 @@ fn no_turn() -> EngineError {
 fn quiet(event: Event, listener: &mut Listener<'_>) {
     if matches!(event, Event::Note { .. } | Event::Sampled { .. }) {
         listener(event);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_not_put_back_is_reported_with_what_failed() {
-        let not_back =
-            || Err(EngineError::Flow("not everything was put back: link.mtu@eth0".into()));
-        let failed = EngineError::Incomplete { why: "no token".into(), not_permitted: true };
-        let Err(error) = with_restored(Err(failed), not_back()) else { panic!("a failure") };
-        let said = error.to_string();
-        assert!(said.contains("no token") && said.contains("link.mtu@eth0"), "{said}");
-        assert!(error.not_permitted(), "the exit code is that of the first failure");
-        assert!(with_restored(Err(EngineError::Interrupted), Ok(())).is_err());
     }
 }

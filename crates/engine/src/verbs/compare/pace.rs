@@ -1,10 +1,11 @@
 //! How long the runs of a block take, and so how many more fit into the time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use goodput_experiment::Design;
 
+use super::same_values;
 use crate::near::latency::IDLE_PHASE_TIME;
 
 /// Longest run unless the user sets a length, seconds: past slow start on most paths, and short enough for the dozen
@@ -93,6 +94,11 @@ impl Pace {
     pub fn mean_of(&self, arm: usize) -> Option<Duration> {
         let (time, runs) = self.arms.get(&arm)?;
         time.checked_div(*runs)
+    }
+
+    /// Forgets the arms that are gone; the others get the numbers that they leave.
+    pub fn leave_out(&mut self, gone: &BTreeSet<usize>) {
+        self.arms = same_values::of_others(std::mem::take(&mut self.arms), gone);
     }
 
     /// All runs of this block have completed.
@@ -187,5 +193,7 @@ mod tests {
         pace.end_block();
         assert_eq!(pace.runs(seconds(60)), 30, "the longest one counts");
         assert_eq!((pace.mean_of(1), pace.mean_of(2)), (Some(seconds(2)), None));
+        pace.leave_out(&BTreeSet::from([0]));
+        assert_eq!((pace.mean_of(0), pace.mean_of(1)), (Some(seconds(2)), None), "it is the first");
     }
 }

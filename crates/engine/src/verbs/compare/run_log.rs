@@ -7,7 +7,7 @@ use goodput_experiment::conditions::REFERENCE_COPY;
 use goodput_experiment::{ArmAnalysis, Design, TimeLeft, analyse};
 use goodput_model::{BitRate, EndName, FilesAlone, Judgement, Kind, Known, Length, Record, Trial};
 
-use super::costs::{self, RunCost, cpu_s_per_gb};
+use super::costs::{self, RunCost};
 use super::max_time::MaxTime;
 use super::nfs_reads::{self, ReadRun};
 use super::pace::Pace;
@@ -177,7 +177,7 @@ impl RunLog {
         let predicted = limiting.and_then(|finding| finding.predicted_bits_per_s.value());
         let copy = copy_s_per_gb.map(|cost| (REFERENCE_COPY.to_string(), cost));
         let trial = Trial {
-            cpu_s_per_gb: cpu_s_per_gb(&record),
+            cpu_s_per_gb: costs::cpu_with(spent.as_ref(), &watched),
             latency: record.latency.clone(),
             files_alone: files_alone(&record),
             limit: record.verdict.limit.clone(),
@@ -251,6 +251,7 @@ impl RunLog {
         self.values =
             all.filter(|(arm, _)| !gone.contains(arm)).map(|(_, values)| values).collect();
         self.trials = same_values::without(std::mem::take(&mut self.trials), gone);
+        self.pace.leave_out(gone);
         self.first_look = first_look;
     }
 

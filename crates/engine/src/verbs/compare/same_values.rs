@@ -39,8 +39,18 @@ fn amount(LimitAmount { name, value, .. }: &LimitAmount) -> String {
 
 /// The runs of the other arms, which get the numbers that those `gone` leave.
 pub fn without(trials: Vec<Trial>, gone: &BTreeSet<usize>) -> Vec<Trial> {
-    let kept = trials.into_iter().filter(|trial| !gone.contains(&trial.arm));
-    kept.map(|trial| Trial { arm: trial.arm - gone.range(..trial.arm).count(), ..trial }).collect()
+    let kept = trials.into_iter().filter_map(|trial| Some((number(trial.arm, gone)?, trial)));
+    kept.map(|(arm, trial)| Trial { arm, ..trial }).collect()
+}
+
+/// The same for what is known of each arm.
+pub fn of_others<T>(by_arm: BTreeMap<usize, T>, gone: &BTreeSet<usize>) -> BTreeMap<usize, T> {
+    by_arm.into_iter().filter_map(|(arm, known)| Some((number(arm, gone)?, known))).collect()
+}
+
+/// The number that an arm gets; `None` if it is gone.
+fn number(arm: usize, gone: &BTreeSet<usize>) -> Option<usize> {
+    (!gone.contains(&arm)).then(|| arm - gone.range(..arm).count())
 }
 
 #[cfg(test)]
@@ -68,8 +78,11 @@ mod tests {
 
     #[test]
     fn the_arms_that_stay_get_the_numbers_that_others_leave() {
+        let gone = BTreeSet::from([1, 3]);
         let run = |arm| Trial::new(0, arm, Known::missing("none"));
-        let left = without((0..5).map(run).collect(), &BTreeSet::from([1, 3]));
+        let left = without((0..5).map(run).collect(), &gone);
         assert_eq!(left.iter().map(|trial| trial.arm).collect::<Vec<_>>(), [0, 1, 2]);
+        let names = BTreeMap::from([(0, 'a'), (1, 'b'), (4, 'e')]);
+        assert_eq!(of_others(names, &gone), BTreeMap::from([(0, 'a'), (2, 'e')]));
     }
 }

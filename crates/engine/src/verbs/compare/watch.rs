@@ -35,7 +35,7 @@ pub struct Watched {
 }
 
 impl Watch {
-    /// Reads the counters of the hosts that the arms have changed.
+    /// Reads the counters of the hosts that the arms have changed, or that [`Appliers::reach`].
     pub(super) async fn begin(appliers: &mut Appliers, arms: &[Arm]) -> Result<Self, EngineError> {
         let mut began = Vec::new();
         for end in [EndName::Near, EndName::Far] {
@@ -69,6 +69,14 @@ impl Watch {
 }
 
 impl Watched {
+    /// A host that counted only its CPU time.
+    #[cfg(test)]
+    pub(super) fn made_up(end: EndName, cpu_s: Known<f64>) -> Self {
+        let nothing = Counters::missing("made up");
+        let counted = Counted { cpu_s, ..nothing.since(&nothing, 1.0) };
+        Self { end, counted, device: None, polling: None }
+    }
+
     /// The run of a host whose card is polled; `None` if no card is polled.
     pub(super) fn polled_run(&self, goodput: BitRate) -> Option<PolledRun> {
         Some(PolledRun {

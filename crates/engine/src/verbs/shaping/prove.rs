@@ -169,6 +169,7 @@ fn comparison_of(
         settled: true,
         past_slow_start: false,
         proof_by: None,
+        given_up_at: None,
         turns: None,
         max_time: how.max_time.into(),
         seed: how.seed,

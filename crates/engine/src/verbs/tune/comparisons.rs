@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use goodput_experiment::starting::warmed_up_in_slow_start;
 use goodput_model::{Length, Plan};
 
-use super::deadline::within;
 use super::gain::ways_to_win;
 use super::request::TuneRequest;
 use super::time_budget::TimeBudget;
@@ -20,7 +19,7 @@ use crate::verbs::compare::{Arm, CompareRequest, Compared, MaxTime, compare_whol
 pub const TIME_WAS_OVER: &str = "the time was over; --max-time gives more";
 
 /// What to know of a comparison that was given up.
-pub const GIVEN_UP: &str = "a comparison did not end when the time was over (--max-time), so its runs don't count; the far end or a host may no longer answer";
+const GIVEN_UP: &str = "a comparison did not end when the time was over (--max-time), so its runs don't count";
 
 /// Why a search ends after a failure, which the record names ([`goodput_model::Record::incomplete`]).
 const FAILED: &str = "a comparison failed";
@@ -76,8 +75,8 @@ pub struct Comparisons<'a, C> {
     pub far_settings: Option<Arc<FarSettings>>,
     /// The failure after which nothing more may be compared.
     pub broken: Option<String>,
-    /// Whether a comparison was given up at the end of the time. That is no failure: nothing may follow it anyway.
-    pub was_given_up: bool,
+    /// Why a comparison was given up at the end of the time. That is no failure: nothing may follow it anyway.
+    pub given_up: Option<String>,
     /// Mean time of a run with the change that was compared last.
     changed_run: Option<Duration>,
     /// Of the next comparison.
@@ -102,7 +101,7 @@ impl<'a, C: Compare> Comparisons<'a, C> {
             compared_length: run_length,
             far_settings: None,
             broken: None,
-            was_given_up: false,
+            given_up: None,
             changed_run: None,
             run_length,
             made: 0,
@@ -112,7 +111,7 @@ impl<'a, C: Compare> Comparisons<'a, C> {
 
     /// Why nothing more may be compared, if that is so.
     pub fn ended(&self) -> Option<String> {
-        let is_over = self.was_given_up || self.budget.left().is_zero();
+        let is_over = self.given_up.is_some() || self.budget.left().is_zero();
         let over = || is_over.then(|| TIME_WAS_OVER.into());
         self.broken_off().or_else(over)
     }
@@ -158,11 +157,7 @@ impl<'a, C: Compare> Comparisons<'a, C> {
             Event::Connected { .. } => {}
             event => listener(event),
         };
-        let by = &mut self.by;
-        let compared = within(self.budget.end(), self.interrupt, async |interrupt| {
-            by.compare(&asked, interrupt, runs_only).await
-        });
-        let compared = compared.await.unwrap_or_else(|| Err(self.give_up()));
+        let compared = self.by.compare(&asked, self.interrupt, runs_only).await;
         // A warm-up alone is mostly connecting.
         let runs = compared.as_ref().ok().filter(|compared| !only_started(compared));
         let runs = runs.and_then(|compared| compared.record.comparison.as_ref());
@@ -171,6 +166,7 @@ impl<'a, C: Compare> Comparisons<'a, C> {
         match &compared {
             Ok(Compared { not_put_back: Some(why), .. }) => self.broken = Some(why.clone()),
             Err(why @ EngineError::NotPutBack { .. }) => self.broken = Some(why.to_string()),
+            Err(EngineError::GivenUp(why)) => self.given_up = Some(format!("{GIVEN_UP}: {why}")),
             _ => {}
         }
         compared
@@ -200,6 +196,7 @@ impl<'a, C: Compare> Comparisons<'a, C> {
             past_slow_start: aim == Aim::Choose { past_slow_start: true },
             proof_by: (aim != Aim::Prove).then(|| self.budget.end()),
             turns: None,
+            given_up_at: Some(self.budget.end()),
             max_time,
             seed: request.seed.wrapping_add(self.made),
             state_dir: request.state_dir.clone(),
@@ -207,12 +204,6 @@ impl<'a, C: Compare> Comparisons<'a, C> {
             far_settings: self.far_settings.clone(),
             started: request.started.clone(),
         }
-    }
-
-    /// A comparison did not end in time, although it was asked to: its runs are lost.
-    fn give_up(&mut self) -> EngineError {
-        self.was_given_up = true;
-        EngineError::Incomplete { why: GIVEN_UP.into(), not_permitted: false }
     }
 }
 

@@ -34,8 +34,9 @@ pub fn is_needless(comparison: &Comparison, purpose: Purpose) -> bool {
         return true;
     }
     purpose.responses().iter().copied().take(ways_to_win(purpose)).all(|response| {
-        let judged = against(arm, response).map(|effect| effect.judgement);
-        matches!(judged, Some(Judgement::NoDifference | Judgement::Worse))
+        against(arm, response).is_some_and(|Effect { judgement, .. }| {
+            *judgement == Judgement::NoDifference || judgement.is_worse()
+        })
     })
 }
 
@@ -100,7 +101,7 @@ pub mod tests {
 
     #[test]
     fn only_what_is_shown_to_do_nothing_is_let_go() {
-        use Judgement::{Better, Inconclusive, NoDifference, Worse};
+        use Judgement::{Better, Inconclusive, NoDifference, Worse, WorsePerhapsBelowThreshold};
         let needless = |throughput, cpu, purpose| {
             let judged = [
                 (Response::Throughput, throughput),
@@ -113,6 +114,11 @@ pub mod tests {
         assert!(!needless(Inconclusive, NoDifference, Purpose::Throughput));
         assert!(!needless(NoDifference, Better, Purpose::Balanced));
         assert!(needless(NoDifference, Worse, Purpose::Balanced));
+        assert!(
+            needless(WorsePerhapsBelowThreshold, Better, Purpose::Throughput),
+            "a little worse"
+        );
+        assert!(needless(NoDifference, WorsePerhapsBelowThreshold, Purpose::Balanced));
         assert!(!is_needless(&compared(&[]), Purpose::Throughput), "nothing was read");
     }
 

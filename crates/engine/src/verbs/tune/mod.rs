@@ -3,7 +3,6 @@
 
 mod asked;
 mod comparisons;
-mod deadline;
 mod explaining;
 mod far_settings;
 mod gain;
@@ -28,13 +27,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use goodput_diagnose::{View, offers};
-use goodput_model::{EndName, Finding, Length, Purpose, Record, Seconds};
+use goodput_model::{EndName, Finding, Known, Length, Purpose, Record, Seconds};
 use goodput_remote::{Hosts, RemoteTurn};
 use goodput_settings::{GuardProgram, SettingError, Turn};
 
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
-use crate::interrupt::Interrupt;
+use crate::interrupt::{Interrupt, unless_raised};
 use crate::near::client::Client;
 use crate::near::measure::measure_whole;
 use crate::near::own_check;
@@ -42,9 +41,10 @@ use crate::result::conclude::conclude_at;
 use crate::result::measurement::{FarSettings, Measurement};
 use crate::threads::blocking;
 use crate::verbs::check::check;
+use crate::verbs::compare::{check_cpu, cpu_s_per_gb};
+use crate::verbs::deadline::within;
 use crate::verbs::telling::telling;
 use comparisons::{Comparisons, Measured, TIME_WAS_OVER};
-use deadline::within;
 use gain::ways_to_win;
 pub use request::{Keepable, TuneRequest};
 use run_length::{moved_s, payload_s, run_s};
@@ -66,7 +66,11 @@ pub async fn tune(
 ) -> Result<Record, EngineError> {
     // What this end can't do, it learns before it waits for other runs and logs in elsewhere.
     own_check::check(&request.target, &request.plan).await?;
-    let Held { turn: _turn, turns, hosts } = hold(request, listener).await?;
+    if request.purpose == Purpose::Cpu {
+        check_cpu(&request.target, &request.plan, &request.hosts)?;
+    }
+    let held = unless_raised(interrupt, hold(request, listener)).await?;
+    let Held { turn: _turn, turns, hosts } = held;
     let request = TuneRequest { hosts, ..request.clone() };
     let tuned = tune_in_turn(&request, interrupt, listener).await;
     // Each host takes a moment to notice.
@@ -88,7 +92,8 @@ async fn tune_in_turn(
         listener(event);
     };
     let measured =
-        within(until, interrupt, async |interrupt| measure(request, interrupt, heard).await).await;
+        within(Some(until), interrupt, async |interrupt| measure(request, interrupt, heard).await)
+            .await;
     let First { record: mut start, took, offered, far_settings, near_checks } = match measured {
         // The end of the time interrupts as well.
         None | Some(Err(EngineError::Interrupted)) if !interrupt.is_raised() => {
@@ -97,6 +102,15 @@ async fn tune_in_turn(
         None => return Err(EngineError::Interrupted),
         Some(measured) => measured?,
     };
+    match request.purpose {
+        Purpose::Cpu => check_cpu_of(&start, &request.hosts)?,
+        // The other two can still be gained.
+        Purpose::Balanced => {
+            let unknown = check_cpu(&request.target, &request.plan, &request.hosts).err();
+            start.doubts.extend(unknown.map(|why| why.to_string()));
+        }
+        _ => {}
+    }
     if budget.left().is_zero() && !interrupt.is_raised() {
         start.incomplete = start.incomplete.map(|_| TIME_WAS_OVER.into());
     }
@@ -200,6 +214,20 @@ fn silent(request: &TuneRequest, has_answered: bool) -> EngineError {
     };
     let why = format!("{target}: {what} within {time} (--max-time); nothing was changed");
     EngineError::Incomplete { why, not_permitted: false }
+}
+
+/// Refuses to tune for CPU time that the first measurement does not show, such as that of a server that reports nothing
+/// of its host. What is read by SSH shows only when it is compared.
+fn check_cpu_of(start: &Record, hosts: &Hosts) -> Result<(), EngineError> {
+    match cpu_s_per_gb(start) {
+        Known::Missing(why)
+            if start.incomplete.is_none() && hosts.near.is_none() && hosts.far.is_none() =>
+        {
+            let why = format!("CPU time can't be judged: {why}");
+            Err(EngineError::Incomplete { why, not_permitted: false })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The measurement before any change.

@@ -16,7 +16,7 @@ const TOO_FEW_RUNS: &str =
 
 /// Why a search ends whose last comparison could judge, and proved nothing: the error of the run is spent
 /// (docs/decisions/tuning.md).
-const NOT_PROVEN: &str = "the last comparison did not show that what was kept helps, and a further one could prove something by chance";
+const NOT_PROVEN: &str = "the last comparison did not show that the kept changes help; repeating it until it does would prove chance";
 
 /// Why a search ends when nothing waits, and what was added to what is proven is not.
 const ADDITION_NOT_PROVEN: &str = "the last comparison did not prove what was added to what is proven, and nothing is left to try";

@@ -90,7 +90,8 @@ impl<C: Compare> Tuner<'_, C> {
             true => TuningOutcome::NotPermitted,
             false => TuningOutcome::Failed,
         };
-        let why = format!("--keep leaves it out, because {why}; without --keep it is tried");
+        let why =
+            format!("not tried, because it can't be kept: {why}; run without --keep to try it");
         let comparison = Known::missing(why);
         self.ended_step(TuningStep { change, rule, outcome, comparison }, listener);
     }
@@ -111,7 +112,7 @@ impl<C: Compare> Tuner<'_, C> {
             self.lengthen_after_warm_up(candidate, listener);
             return None;
         }
-        if compared.is_err() && (self.runs.interrupt.is_raised() || self.runs.was_given_up) {
+        if compared.is_err() && (self.runs.interrupt.is_raised() || self.runs.given_up.is_some()) {
             self.search.give_back(candidate);
             return None;
         }

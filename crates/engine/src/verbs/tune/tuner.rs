@@ -5,7 +5,7 @@ use goodput_model::{
     Change, EndName, Kind, Known, Record, SettingRef, Tuning, TuningOutcome, TuningStep,
 };
 
-use super::comparisons::{Compare, Comparisons, GIVEN_UP};
+use super::comparisons::{Compare, Comparisons};
 use super::only_change::OnlyChange;
 use super::proof::Proof;
 use super::search::{Candidate, Search};
@@ -53,7 +53,7 @@ impl<'a, C: Compare> Tuner<'a, C> {
     /// The record of tuning: the first measurement, with the comparison that counts.
     pub fn into_record(self, start: Record, stopped: String) -> Record {
         let Self {
-            runs: Comparisons { request, broken, was_given_up, compared_length, .. },
+            runs: Comparisons { request, broken, given_up, compared_length, .. },
             steps,
             proof,
             ..
@@ -85,7 +85,6 @@ impl<'a, C: Compare> Tuner<'a, C> {
         let failures: Vec<String> = failures.collect();
         let incomplete = failures.first().cloned();
         let mut doubts: Vec<String> = start.doubts;
-        let given_up = was_given_up.then(|| GIVEN_UP.to_owned());
         for doubt in also.into_iter().chain(of_order).chain(given_up).chain(failures) {
             if !doubts.contains(&doubt) {
                 doubts.push(doubt);

@@ -17,7 +17,7 @@ use super::time_budget::TimeBudget;
 use super::tuner::Tuner;
 use crate::error::EngineError;
 use crate::events::Listener;
-use crate::interrupt::{Interrupt, interrupt};
+use crate::interrupt::{Interrupt, Raise, interrupt};
 use crate::result::conclude::conclude_at_least;
 use crate::result::measurement::Measurement;
 use crate::verbs::compare::{Arm, CompareRequest, Compared};
@@ -33,17 +33,22 @@ enum Shows {
     TooFew,
     /// It can't be made.
     Refused,
-    /// Nothing: it never ends.
-    Hangs,
+    /// The change makes no difference, and can't be put back.
+    NotBack,
+    /// Its runs did not end in time.
+    GivenUp,
+    /// Someone interrupts it.
+    Interrupted,
 }
 
 use Judgement::{Better, NoDifference};
-use Shows::{Hangs, Refused, Runs, Slow, TooFew};
+use Shows::{GivenUp, Interrupted, NotBack, Refused, Runs, Slow, TooFew};
 
 /// Shows one thing after the other, and notes what was asked: `before -> after`.
 struct Played {
     shows: VecDeque<Shows>,
     asked: Vec<String>,
+    raise: Raise,
 }
 
 impl Compare for &mut Played {
@@ -63,7 +68,15 @@ impl Compare for &mut Played {
             }),
             TooFew => Ok(compared(request, Judgement::Inconclusive, 2, 1.0, Vec::new())),
             Refused => Err(EngineError::Forbidden("no".into())),
-            Hangs => std::future::pending().await,
+            NotBack => Ok(Compared {
+                not_put_back: Some("chunk is not put back".into()),
+                ..compared(request, NoDifference, 8, 10.0, Vec::new())
+            }),
+            GivenUp => Err(EngineError::GivenUp("the time limit was reached".into())),
+            Interrupted => {
+                self.raise.raise();
+                Err(EngineError::Interrupted)
+            }
         }
     }
 }
@@ -159,6 +172,7 @@ struct Came {
     outcomes: Vec<TuningOutcome>,
     proven: Vec<String>,
     doubts: Vec<String>,
+    incomplete: Option<String>,
     stopped: String,
 }
 
@@ -178,10 +192,10 @@ fn search_for(purpose: Purpose, proposed: &[Change], later: &[Change], shows: &[
 }
 
 fn play(request: TuneRequest, search: Search, start: Record, shows: &[Shows]) -> Came {
-    let (_raise, never) = interrupt();
-    let mut played = Played { shows: shows.to_vec().into(), asked: Vec::new() };
+    let (raise, interrupt) = interrupt();
+    let mut played = Played { shows: shows.to_vec().into(), asked: Vec::new(), raise };
     let budget = TimeBudget::new(request.max_time, ways_to_win(request.purpose));
-    let runs = Comparisons::new(&request, &never, Length::Seconds(1.0), budget, &mut played);
+    let runs = Comparisons::new(&request, &interrupt, Length::Seconds(1.0), budget, &mut played);
     let mut tuner = Tuner::new(runs, search);
     // What hangs is given up at once: while nothing is ready, a paused clock goes on to the end of the time.
     let mut runtime = tokio::runtime::Builder::new_current_thread();
@@ -189,10 +203,10 @@ fn play(request: TuneRequest, search: Search, start: Record, shows: &[Shows]) ->
     let stopped = runtime.block_on(tuner.search_and_prove(&start, &mut |_| {}));
     let record = tuner.into_record(start, stopped);
     assert!(played.shows.is_empty(), "it was asked for {:?} only", played.asked);
-    assert_eq!(record.incomplete, None, "nothing failed");
-    let (tuning, doubts) = (record.tuning.unwrap(), record.doubts);
+    let (tuning, doubts, incomplete) = (record.tuning.unwrap(), record.doubts, record.incomplete);
     Came {
         doubts,
+        incomplete,
         asked: played.asked,
         outcomes: tuning.steps.iter().map(|step| step.outcome).collect(),
         proven: tuning.proven.iter().map(|change| change.setting.to_string()).collect(),
@@ -232,6 +246,34 @@ fn each_of_several_kept_changes_is_left_out_once_more() {
     assert_eq!(came.asked[2..], ["default 1M -> 4M 1M", "default -> 1M"]);
     assert_eq!(came.outcomes[2], TuningOutcome::Dropped);
     assert_eq!(came.proven, ["chunk"], "what one makes needless is not proven");
+}
+
+#[test]
+fn what_is_shown_to_harm_a_little_is_not_needed() {
+    let shows = [
+        Runs(Better, 20.0, vec![chunk()]),
+        Runs(Better, 30.0, vec![]),
+        Runs(Judgement::WorsePerhapsBelowThreshold, 30.0, vec![]),
+        Runs(Better, 30.0, vec![]),
+    ];
+    let came = search(&[sndbuf()], &shows);
+    assert_eq!(came.outcomes[2], TuningOutcome::Dropped);
+    assert_eq!(came.proven, ["chunk"]);
+}
+
+#[test]
+fn nothing_follows_what_is_not_put_back() {
+    let came = search(&[sndbuf(), chunk()], &[NotBack]);
+    assert_eq!(came.outcomes, [TuningOutcome::NotBetter, TuningOutcome::Planned]);
+    assert_eq!(came.incomplete.as_deref(), Some("chunk is not put back"));
+    assert_eq!(came.stopped, "a comparison failed");
+}
+
+#[test]
+fn after_an_interrupt_nothing_more_is_tried_and_what_was_under_way_is_open() {
+    let came = search(&[sndbuf(), chunk()], &[Interrupted]);
+    assert_eq!(came.outcomes, [TuningOutcome::Planned; 2]);
+    assert_eq!((came.incomplete, &*came.stopped), (None, "it was interrupted"));
 }
 
 #[test]
@@ -404,12 +446,12 @@ fn the_end_of_the_time_within_the_last_comparison_is_no_failure() {
         Runs(Better, 20.0, vec![chunk()]),
         Runs(Better, 30.0, vec![]),
         Runs(NoDifference, 30.0, vec![]),
-        Hangs,
+        GivenUp,
     ];
     let came = search(&[sndbuf()], &shows);
     ends(&came, "nothing is proven");
     assert_eq!(came.proven, [""; 0]);
-    let came = search(&[sndbuf()], &[Runs(Better, 20.0, vec![]), Hangs]);
+    let came = search(&[sndbuf()], &[Runs(Better, 20.0, vec![]), GivenUp]);
     ends(&came, "what an earlier one proved stays proven");
     assert_eq!(came.proven, ["socket.sndbuf"], "the trial of the only change");
     let shows = [
@@ -418,7 +460,7 @@ fn the_end_of_the_time_within_the_last_comparison_is_no_failure() {
         Runs(Better, 100.0, vec![]),
         Runs(Better, 100.0, vec![]),
         Runs(Better, 100.0, vec![]),
-        Hangs,
+        GivenUp,
     ];
     let came = search(&[sndbuf()], &shows);
     ends(&came, "what an earlier one proved stays proven");
@@ -427,7 +469,7 @@ fn the_end_of_the_time_within_the_last_comparison_is_no_failure() {
 
 #[test]
 fn what_is_tried_at_the_end_of_the_time_stays_untried() {
-    let came = search(&[sndbuf(), chunk()], &[Hangs]);
+    let came = search(&[sndbuf(), chunk()], &[GivenUp]);
     assert_eq!(came.outcomes, [TuningOutcome::Planned; 2]);
     assert!(came.stopped.starts_with("the time was over; "), "{}", came.stopped);
 }
