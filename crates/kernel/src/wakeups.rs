@@ -10,12 +10,13 @@ use rustix::thread::CpuSet;
 const WAKEUP_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Watches every CPU of our affinity mask for `time`; returns the longest wake-up delay on any of them. Blocks. Costs
-/// each CPU a wake-up every millisecond. CPUs to which no thread can be bound are left out; `None` if no CPU remains.
+/// each CPU a wake-up every millisecond. CPUs for which there is no thread are left out; `None` if no CPU remains.
 pub fn longest_wakeup_delay(time: Duration) -> Option<Duration> {
     let allowed = rustix::thread::sched_getaffinity(None).ok()?;
     let cpus = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu));
     let until = Instant::now() + time;
-    let watchers: Vec<_> = cpus.map(|cpu| thread::spawn(move || watch(cpu, until))).collect();
+    let watcher = |cpu| thread::Builder::new().spawn(move || watch(cpu, until)).ok();
+    let watchers: Vec<_> = cpus.filter_map(watcher).collect();
     watchers.into_iter().filter_map(|watcher| watcher.join().ok().flatten()).max()
 }
 

@@ -72,21 +72,22 @@ impl Client {
         // An interrupt from the terminal is for goodput, which then puts settings back through this process.
         command.process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn()?;
         let (pieces, output) = mpsc::sync_channel(MAX_PIECES);
-        if let Some(stdout) = child.stdout.take() {
+        // Whatever fails below drops it, which ends the program.
+        let mut client = Self { child: command.spawn()?, input: None, output };
+        if let Some(stdout) = client.child.stdout.take() {
             let pieces = pieces.clone();
-            thread::spawn(move || pass_on(Stream::Out, stdout, &pieces));
+            in_thread("ssh-output", move || pass_on(Stream::Out, stdout, &pieces))?;
         }
-        if let Some(stderr) = child.stderr.take() {
-            thread::spawn(move || pass_on(Stream::Err, stderr, &pieces));
+        if let Some(stderr) = client.child.stderr.take() {
+            in_thread("ssh-errors", move || pass_on(Stream::Err, stderr, &pieces))?;
         }
-        let input = child.stdin.take().map(|stdin| {
+        if let Some(stdin) = client.child.stdin.take() {
             let (input, inputs) = mpsc::channel();
-            thread::spawn(move || write(stdin, &inputs, HEARTBEAT_INTERVAL));
-            input
-        });
-        Ok(Self { child, input, output })
+            in_thread("ssh-input", move || write(stdin, &inputs, HEARTBEAT_INTERVAL))?;
+            client.input = Some(input);
+        }
+        Ok(client)
     }
 
     /// Queues bytes for writing, possibly for later: whoever waits for the answer has a deadline.
@@ -144,6 +145,14 @@ impl Drop for Client {
         self.input = None;
         self.kill();
     }
+}
+
+/// Does this in a thread of its own, which ends with the stream that it serves.
+fn in_thread(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let failed = |cause: io::Error| {
+        io::Error::new(cause.kind(), format!("can't create the thread {name}: {cause}"))
+    };
+    thread::Builder::new().name(name.into()).spawn(work).map(drop).map_err(failed)
 }
 
 /// The name by which ssh looks a host up: that of the user's configuration for it (ssh_config(5), `HostName`).

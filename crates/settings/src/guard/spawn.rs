@@ -67,8 +67,10 @@ impl Drop for Guard {
     fn drop(&mut self) {
         drop(self.lifeline.take());
         if let Some(mut child) = self.child.take() {
-            // Someone must reap it, but nobody should have to wait for it.
-            std::thread::spawn(move || child.wait());
+            // Someone must reap it, but nobody should have to wait for it. If there is no thread for that, it is reaped when
+            // this process ends.
+            let reap = move || drop(child.wait());
+            let _ = std::thread::Builder::new().name("guard-reaper".into()).spawn(reap);
         }
     }
 }
