@@ -186,6 +186,34 @@ fn tuning_for_cpu_proposes_polling_where_the_card_can_be_polled() {
     }
 }
 
+/// An iperf3 server reports no CPU time. That of its host is read by SSH: polling takes less than half of it for each byte,
+/// which twelve runs can't miss.
+#[test]
+fn tuning_for_cpu_keeps_polling_by_the_cpu_time_of_the_host_it_changes() {
+    let Some(host) = Host::start(|userland| userland) else { return };
+    let port = unused_ports(1).to_string();
+    let Some(_server) = Iperf3::start(&port) else { return };
+    let target = format!("iperf3://127.0.0.1:{port}");
+    let tune = |more: &[&str]| {
+        let tune = ["tune", &target, "--for", "cpu", "--json", "--no-store", "--max-time", "90"];
+        host.run(&[&tune[..], &HALF_A_SECOND, more].concat())
+    };
+    let refused = tune(&[]);
+    assert_eq!(refused.status.code(), Some(2), "{}", stdout(&refused));
+    let why = stderr(&refused);
+    assert!(why.contains("reports no CPU time") && why.contains("--far ssh://HOST"), "{why}");
+    let before = host.userland.settings();
+    let record = record(&tune(&["--far", "ssh://b"]));
+    assert_eq!(host.userland.settings(), before, "all is put back");
+    let steps = record["tuning"]["steps"].as_array().expect("steps");
+    let is_polling = |step: &&Value| step["change"]["setting"]["name"] == "polling";
+    let step = steps.iter().find(is_polling).expect("polling is tried");
+    let read = step["comparison"]["arms"][1]["cpu_s_per_gb"].as_f64();
+    assert!(read.is_some_and(|cpu| cpu > 0.0), "the CPU time of the host is read: {step:#}");
+    let doubts = record["doubts"].to_string();
+    assert!(doubts.contains("the CPU time of ssh://b is that of the whole host"), "{doubts}");
+}
+
 #[test]
 fn a_killed_run_leaves_nothing_changed() {
     let Some(host) = Host::start(|userland| userland) else { return };

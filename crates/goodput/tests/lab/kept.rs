@@ -170,7 +170,10 @@ fn left_out(record: &str) -> Result<Judgement, Failed> {
         return Ok(Judgement::Open(tuning.to_string()));
     };
     let why = step["comparison"].to_string();
-    check(why.contains("--keep leaves it out") && why.contains("No space left on device"), &why)?;
+    check(
+        why.contains("because it can't be kept") && why.contains("No space left on device"),
+        &why,
+    )?;
     Ok(Judgement::Right)
 }
 

@@ -6,6 +6,7 @@
 //! the kernel lets them.
 
 mod changes;
+mod confirmed;
 mod disturbed;
 mod fleet;
 mod howtos;
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
             .into_iter()
             .chain(scenarios::all())
             .chain(put_back::all())
+            .chain(confirmed::all())
             .chain(changes::all())
             .chain(watched_cpu::all())
             .chain(probes::all())

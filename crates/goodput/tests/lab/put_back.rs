@@ -15,6 +15,7 @@ pub fn all() -> Vec<Test> {
         Test::of_facts("put_back::after_kill", after_kill),
         Test::of_facts("put_back::after_interrupt", after_interrupt),
         Test::of_facts("put_back::after_the_guard_was_killed_too", after_the_guard_was_killed_too),
+        Test::of_facts("put_back::not_by_a_plan_of_tuning", not_by_a_plan_of_tuning),
         Test::of_facts("put_back::after_the_server_died", after_the_server_died),
         Test::of_facts("put_back::far_end_after_the_client_died", far_end_after_the_client_died),
         Test::of_facts("put_back::far_end_after_the_server_died", far_end_after_the_server_died),
@@ -77,9 +78,8 @@ fn after_interrupt() -> Result<(), Failed> {
     Ok(())
 }
 
-/// What a power cut leaves: nobody is there to put anything back, but the journal is.
-fn after_the_guard_was_killed_too() -> Result<(), Failed> {
-    let stage = Stage::set(&[])?;
+/// What a power cut leaves: nobody is there to put anything back, but the journal is. Returns the burst.
+fn cut_power(stage: &Stage) -> Result<u32, Failed> {
     let mut compare = stage.compare()?;
     stage.wait_for_change()?;
     let guard = guard_of(compare.id())?;
@@ -87,7 +87,27 @@ fn after_the_guard_was_killed_too() -> Result<(), Failed> {
     signal("-KILL", guard)?;
     signal("-KILL", compare.id())?;
     compare.wait()?;
-    let left = stage.burst()?;
+    stage.burst()
+}
+
+/// It says what is left, and changes nothing.
+fn not_by_a_plan_of_tuning() -> Result<(), Failed> {
+    let stage = Stage::set(&[])?;
+    let left = cut_power(&stage)?;
+    let words = ["tune", stage.target(), "--no-store", "--dry-run", "-t", "0.3"];
+    let plan = stage.goodput(&words)?.output()?;
+    let said = String::from_utf8_lossy(&plan.stderr).into_owned();
+    let is_untouched = stage.burst()? == left && stage.journals() == 1;
+    stage.goodput(&["settings", "undo"])?.output()?;
+    match is_untouched && said.contains("an interrupted run left") && stage.burst()? == ORIGINAL {
+        true => Ok(()),
+        false => Err(format!("burst {} instead of {left}: {said}", stage.burst()?).into()),
+    }
+}
+
+fn after_the_guard_was_killed_too() -> Result<(), Failed> {
+    let stage = Stage::set(&[])?;
+    let left = cut_power(&stage)?;
     let undo = stage.goodput(&["settings", "undo"])?.output()?;
     let said = String::from_utf8_lossy(&undo.stdout).into_owned();
     if !undo.status.success() || stage.burst()? != ORIGINAL {
