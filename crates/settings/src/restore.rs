@@ -198,7 +198,7 @@ impl std::fmt::Display for Outcome {
             Self::ChangedByOther { now, ours } => {
                 write!(f, "changed by someone else: now {now}, goodput had set {ours}; left alone")
             }
-            Self::Rebooted => f.write_str("undone by a reboot since; left as it is now"),
+            Self::Rebooted => f.write_str("a reboot has already undone it; not touched"),
             Self::ByGuard { to } => {
                 write!(f, "put back to {to} by the guard of the interrupted run")
             }

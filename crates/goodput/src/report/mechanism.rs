@@ -132,11 +132,15 @@ fn reversal(mechanism: &Mechanism) -> Option<String> {
     match &mechanism.reversed {
         Known::Value(true) => {
             let [did, _] = happened;
-            Some(format!("confirmed: the symptom {did} whenever the baseline followed"))
+            Some(format!(
+                "confirmed: when the baseline followed, the symptom {did} in more pairs of runs than by chance"
+            ))
         }
         Known::Value(false) => {
             let [_, does] = happened;
-            Some(format!("NOT confirmed: the symptom did not {does} when the baseline followed"))
+            Some(format!(
+                "NOT confirmed: when the baseline followed, the symptom did not {does} in more pairs of runs than by chance"
+            ))
         }
         Known::Missing(_) => None,
     }

@@ -13,7 +13,8 @@ How it works: goodput measures once. Then it tries what the findings and `goodpu
 time: interleaved runs with and without the change, on top of what has helped so far. A change that is proven to gain \
 enough stays for the next trials. In the end, goodput compares all of these changes together with the start. Only what \
 this last comparison supports counts as proven. goodput puts everything back, whatever happens. With --keep, it tries \
-only what can be kept, then sets the proven changes on this host again, and saves them in files of its own.
+only what can be kept, then sets the proven changes again on the hosts they are of, and saves them there in files of its \
+own.
 
 Examples:
     goodput tune nas                                # try, prove, put back
