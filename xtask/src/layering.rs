@@ -102,8 +102,8 @@ const LAYERS: &[Layer] = &[
     layer(
         "goodput-fuzzed",
         &[
-            MODEL, NETLINK, FRAMING, WIRE, FILES, STORE, MOVER, KERNEL, CAPTURE, SETTINGS, REMOTE,
-            LAB, FLEET,
+            MODEL, NETLINK, FRAMING, WIRE, FILES, SHAPING, STORE, MOVER, KERNEL, CAPTURE, SETTINGS,
+            REMOTE, LAB, FLEET,
         ],
     ),
     layer(COMPAT, &[MODEL, ENGINE]),

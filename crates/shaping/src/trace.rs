@@ -44,6 +44,20 @@ impl Train {
         let came = || self.arrivals.iter().map(|arrival| arrival.came_ns);
         came().min().zip(came().max())
     }
+
+    /// The same train, if every datagram that came is one of those sent: a far end may report any numbers.
+    ///
+    /// # Errors
+    /// If a datagram is reported that was not sent.
+    pub fn checked(self) -> Result<Self, Missing> {
+        match self.arrivals.iter().find(|arrival| arrival.number >= self.sent) {
+            None => Ok(self),
+            Some(Arrival { number, .. }) => Err(Missing::because(format!(
+                "the arrival of datagram {number} is reported (the first is 0), but only {} were sent",
+                self.sent
+            ))),
+        }
+    }
 }
 
 fn pack<S: Serializer>(arrivals: &[Arrival], to: S) -> Result<S::Ok, S::Error> {
@@ -97,8 +111,8 @@ impl Trace {
 
     /// Sending rate of the datagrams that arrived and of those lost between them, bytes per second.
     pub(crate) fn offered_bytes_per_s(&self) -> f64 {
-        let sent = self.came.iter().map(|came| 1 + came.lost_before).sum::<u64>() - 1;
-        sent as f64 * self.frame / self.sent_for_s()
+        let sent: f64 = self.came.iter().map(|came| 1.0 + came.lost_before as f64).sum();
+        (sent - 1.0) * self.frame / self.sent_for_s()
     }
 
     /// Bytes that had arrived up to and including the arrival at this place.
@@ -175,6 +189,43 @@ mod tests {
         let (held_percent, rate_waits_per_call) = (missing(), missing());
         let train = Train { arrivals, sent, sizes, held_percent, rate_waits_per_call, batch: 1.0 };
         Trace::of(&train).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_datagram_that_was_not_sent_makes_no_train() {
+        let train = |sent| Train {
+            arrivals: [0, 7, 5]
+                .map(|number| Arrival { number, sent_ns: number, came_ns: number })
+                .into(),
+            sent,
+            sizes: Sizes { payload: 1472, packet: 1500, frame: 1514 },
+            held_percent: Known::missing("not counted"),
+            rate_waits_per_call: Known::missing("not counted"),
+            batch: 1.0,
+        };
+        assert_eq!(train(8).checked(), Ok(train(8)));
+        let why = train(7).checked().unwrap_err().to_string();
+        assert!(why.contains("datagram 7") && why.contains("only 7 were sent"), "{why}");
+    }
+
+    #[test]
+    fn any_numbers_and_times_have_a_rate_or_none() {
+        let ends = [0, 1, u64::MAX - 1, u64::MAX];
+        let arrivals = (0..64).map(|n: usize| Arrival {
+            number: ends[n % 4].wrapping_add(n as u64),
+            sent_ns: ends[n / 4 % 4],
+            came_ns: ends[n / 16],
+        });
+        let sizes = Sizes { payload: 1472, packet: 1500, frame: 1514 };
+        let missing = || Known::missing("not counted");
+        let (held_percent, rate_waits_per_call) = (missing(), missing());
+        let arrivals = arrivals.collect();
+        let train =
+            Train { arrivals, sent: 9, sizes, held_percent, rate_waits_per_call, batch: 1.0 };
+        let trace = Trace::of(&train).unwrap();
+        assert!(trace.offered_bytes_per_s() > 0.0);
+        assert!(crate::shaping(&train).is_ok());
+        let _ = crate::behind(&train);
     }
 
     #[test]

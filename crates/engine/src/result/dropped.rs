@@ -13,7 +13,7 @@ pub fn dropped_share(receiver: &End) -> Result<f64, Missing> {
         let counts = flow.datagrams.as_ref();
         let counts = counts.ok_or_else(|| Missing::because("it counts no datagrams"))?;
         dropped += flow.memory.get()?.drops as f64 * in_a_packet(counts);
-        all += (counts.received + counts.lost) as f64;
+        all += counts.received as f64 + counts.lost as f64;
     }
     if all > 0.0 { Ok(dropped / all) } else { Err(Missing::because("nothing was counted")) }
 }

@@ -26,5 +26,6 @@ targets!(
     packets,
     protocols,
     records,
-    scenarios
+    scenarios,
+    trains
 );

@@ -37,7 +37,7 @@ impl TrainPart {
         train.arrivals.retain(|arrival| (from_ns..to_ns).contains(&arrival.came_ns));
         let numbers = || train.arrivals.iter().map(|arrival| arrival.number);
         let span = numbers().min().zip(numbers().max());
-        train.sent = span.map_or(0, |(first, last)| last - first + 1);
+        train.sent = span.map_or(0, |(first, last)| (last - first).saturating_add(1));
         Ok(Self { train, from_ns, seconds: (to_ns - from_ns) as f64 / 1e9 })
     }
 
@@ -128,6 +128,18 @@ mod tests {
         assert!((first.lost_share() - 49.0 / 99.0).abs() < 1e-9);
         assert_eq!(parts[1].as_ref().unwrap().train.arrivals.len(), 50);
         assert!(parts[2].is_err());
+    }
+
+    /// As a far end might report them.
+    #[test]
+    fn the_numbers_and_times_may_be_the_first_and_the_last_that_there_are() {
+        let mut odd = train(0, 101);
+        (odd.arrivals[0].number, odd.arrivals[1].number) = (0, u64::MAX);
+        (odd.arrivals[0].sent_ns, odd.arrivals[1].sent_ns) = (u64::MAX, 0);
+        let parts = overlapping(vec![Ok(odd.clone()), Ok(odd)]);
+        let part = parts[0].as_ref().unwrap();
+        assert_eq!(part.train.sent, u64::MAX);
+        assert!(part.lost_share() > 0.9 && part.offered().0 > 0.0);
     }
 
     #[test]

@@ -12,6 +12,9 @@ const MAX_DROPPED_SHARE: f64 = 0.005;
 const UDP_HEADER_BYTES: u64 = 8;
 
 /// The datagrams that came, as the receiving end reports them.
+///
+/// # Errors
+/// If an end does not report its part, the receiving socket dropped too many, or a datagram came that was not sent.
 pub(super) fn train(measurement: &Measurement) -> Result<Train, Missing> {
     let plan = &measurement.plan;
     let sender = if plan.direction == Direction::Reverse { EndName::Far } else { EndName::Near };
@@ -34,14 +37,15 @@ pub(super) fn train(measurement: &Measurement) -> Result<Train, Missing> {
     let over_v6 = measurement.connections.first().is_some_and(|flow| flow.remote.is_ipv6());
     let packet = plan.chunk_bytes.0 + UDP_HEADER_BYTES + if over_v6 { 40 } else { 20 };
     let frame = packet + u64::from(ETHERNET_HEADER_BYTES);
-    Ok(Train {
+    let train = Train {
         arrivals: arrivals.datagrams.clone(),
         sent,
         sizes: Sizes { payload: plan.chunk_bytes.0, packet, frame },
         held_percent: held_percent(flow, last.at_s).into(),
         rate_waits_per_call: rate_waits(measurement, sender).map(|waits| waits / calls).into(),
         batch: sent as f64 / calls,
-    })
+    };
+    train.checked()
 }
 
 /// How often the sender's queueing discipline waited for its rate.
@@ -57,5 +61,51 @@ fn held_percent(flow: &FlowSample, at_s: f64) -> Result<f64, Missing> {
     match at_s > 0.0 {
         true => Ok(blocked_s / at_s * 100.0),
         false => Err(Missing::because("its only sample is from the beginning")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::{
+        Arrival, Bytes, End, FlowArrivals, Host, Known, Plan, Role, Sample, Transport,
+    };
+
+    /// A train of 20 datagrams, the last of which the far end reports by this number.
+    fn reported(last: u64) -> Measurement {
+        let chunk_bytes = Bytes(1472);
+        let plan = Plan { transport: Transport::Udp, chunk_bytes, ..Plan::standard() };
+        let end = |role| {
+            let bytes = 20 * chunk_bytes.0;
+            let mut flow = FlowSample::unreported(0, role, bytes, "not looked at");
+            let counts = serde_json::json!({
+                "sent": 0, "received": 20, "lost": 0, "reordered": 0, "duplicated": 0, "jitter_us": 0.0,
+            });
+            flow.datagrams = serde_json::from_value(counts).unwrap();
+            let none = ["rmem_alloc", "rcvbuf", "wmem_alloc", "sndbuf", "wmem_queued", "backlog"];
+            let mut memory: serde_json::Map<_, _> =
+                none.iter().map(|name| (format!("{name}_bytes"), 0.into())).collect();
+            memory.insert("drops".into(), 0.into());
+            flow.memory = serde_json::from_value(memory.into()).unwrap();
+            let sample =
+                Sample { at_s: 1.0, sent_bytes: bytes, received_bytes: bytes, flows: vec![flow] };
+            End { samples: vec![sample], ..End::unobserved(Host::foreign("made up")) }
+        };
+        let numbers = (0..19).chain([last]);
+        let arrival = |number: u64| Arrival { number, sent_ns: number % 32, came_ns: number % 32 };
+        let datagrams = numbers.map(arrival).collect();
+        let arrivals = vec![FlowArrivals { flow: 0, datagrams }];
+        let far = Known::Value(End { arrivals, ..end(Role::Receiver) }.into());
+        Measurement::made_up(plan, end(Role::Sender), far)
+    }
+
+    #[test]
+    fn a_far_end_that_reports_datagrams_which_were_not_sent_is_not_believed() {
+        let honest = train(&reported(19)).unwrap();
+        assert_eq!((honest.sent, honest.arrivals.len()), (20, 20));
+        for wrong in [20, u64::MAX] {
+            let why = train(&reported(wrong)).unwrap_err().to_string();
+            assert!(why.contains("only 20 were sent"), "{why}");
+        }
     }
 }

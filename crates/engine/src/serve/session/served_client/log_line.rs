@@ -64,19 +64,35 @@ pub(super) fn in_short(plan: &Plan) -> String {
 /// How many datagrams did not arrive, if this end received any.
 pub(super) fn missed(last: &Sample) -> String {
     let received = last.flows.iter().filter(|flow| flow.role == Role::Receiver);
-    let counts = received
-        .filter_map(|flow| flow.datagrams)
-        .fold((0, 0), |(lost, all), seen| (lost + seen.lost, all + seen.lost + seen.received));
-    match counts {
-        (_, 0) => String::new(),
-        (lost, all) => format!(" and missed {lost} of {all} datagrams"),
+    let seen: Vec<_> = received.filter_map(|flow| flow.datagrams).collect();
+    // The numbers are a peer's: all flows together may have more than one of them can.
+    let lost: u128 = seen.iter().map(|seen| u128::from(seen.lost)).sum();
+    match lost + seen.iter().map(|seen| u128::from(seen.received)).sum::<u128>() {
+        0 => String::new(),
+        all => format!(" and missed {lost} of {all} datagrams"),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::BitRate;
+    use goodput_model::{BitRate, DatagramCounts, FlowSample};
+
+    #[test]
+    fn any_numbers_of_datagrams_that_did_not_come_are_logged() {
+        let datagrams = serde_json::json!({
+            "sent": 0, "received": 1, "lost": u64::MAX, "reordered": 0, "duplicated": 0, "jitter_us": 0.0,
+        });
+        let datagrams: DatagramCounts = serde_json::from_value(datagrams).unwrap();
+        let flow = |number| FlowSample {
+            datagrams: Some(datagrams),
+            ..FlowSample::unreported(number, Role::Receiver, 7, "not looked at")
+        };
+        let last = |flows| Sample { at_s: 1.0, sent_bytes: 0, received_bytes: 14, flows };
+        let said = missed(&last(vec![flow(0), flow(1)]));
+        assert_eq!(said, " and missed 36893488147419103230 of 36893488147419103232 datagrams");
+        assert_eq!(missed(&last(Vec::new())), "");
+    }
 
     #[test]
     fn the_log_names_the_limit_that_held_a_measurement() {
