@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use goodput_model::median;
 
+use crate::kind::MAX_CHANCE_LOSS_SHARE;
 use crate::trace::{Trace, Train};
 
 /// What is behind the sender's shaper.
@@ -19,8 +20,6 @@ pub enum Behind {
     Waits,
 }
 
-/// Largest share of the datagrams lost by chance: what holds a smaller rate and loses fewer lets them wait.
-const MAX_CHANCE_LOSS_SHARE: f64 = 0.01;
 /// Smallest number of pauses whose median counts.
 const LEAST_PAUSES: usize = 8;
 /// Standard error of a median, as a multiple of the median deviation from it, for one value: that of a normal distribution.
@@ -36,6 +35,7 @@ pub fn behind(train: &Train) -> Option<Behind> {
         // Datagrams that leave together come together.
         return None;
     }
+    // What holds a smaller rate and drops none lets them wait.
     if (lost as f64) < MAX_CHANCE_LOSS_SHARE * trace.came.len() as f64 {
         return Some(Behind::Waits);
     }

@@ -10,7 +10,7 @@ use crate::trace::Train;
 
 /// Smallest number of the train's frames that wait in front of a datagram which counts: a fair queue may let it wait for
 /// one on the wire, and one of the train's turn.
-const MIN_FRAMES: f64 = 8.0;
+const MIN_FRAMES_IN_FRONT: f64 = 8.0;
 /// Largest share of what is queued that a datagram waits for in a fair queue.
 const MAX_FAIR: f64 = 0.35;
 /// Smallest share in one queue.
@@ -25,7 +25,7 @@ pub fn has_queue_to_share(queue: &ShapingQueue, rate: f64, frame: f64) -> bool {
 }
 
 fn least_wait_s(rate: f64, frame: f64) -> f64 {
-    MIN_FRAMES * frame * 8.0 / rate
+    MIN_FRAMES_IN_FRONT * frame * 8.0 / rate
 }
 
 /// How a train and a sparse flow beside it share the queue of a shaper of this rate, bits per second of frames.

@@ -3,10 +3,12 @@
 //! A shaper's host that stops for longer than its bucket lasts loses tokens for good, and the datagrams after a sender's
 //! pause may still find some. Both are in few windows, and far from the others.
 
-use crate::trace::Trace;
+use std::iter::Sum;
+
+use crate::trace::{Came, Trace};
 
 /// Number of windows, if the bucket was empty all the time.
-const WINDOWS: f64 = 64.0;
+const HELD_WINDOWS: f64 = 64.0;
 /// Distance of a window's rate from the quartiles beyond which it is none of the usual ones, as a multiple of their
 /// distance (Tukey, Exploratory Data Analysis, 1977).
 const FENCE: f64 = 1.5;
@@ -18,7 +20,26 @@ pub(crate) struct Held {
     pub(crate) bytes: f64,
 }
 
+impl Sum for Held {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), Self::with)
+    }
+}
+
 impl Held {
+    /// From one arrival to a later one, each of which passed `at_s`.
+    pub(crate) fn between(
+        trace: &Trace,
+        from: usize,
+        to: usize,
+        at_s: impl Fn(&Came) -> f64,
+    ) -> Self {
+        Self {
+            seconds: at_s(&trace.came[to]) - at_s(&trace.came[from]),
+            bytes: (to - from) as f64 * trace.frame,
+        }
+    }
+
     /// Both together.
     pub(crate) fn with(self, other: Self) -> Self {
         Self { seconds: self.seconds + other.seconds, bytes: self.bytes + other.bytes }
@@ -34,7 +55,7 @@ impl Held {
 pub(crate) fn windows(steps: &[Held]) -> Vec<Held> {
     let held_s: f64 = steps.iter().map(|step| step.seconds).sum();
     // Times add up to nearly the whole.
-    let length_s = held_s / WINDOWS * (1.0 - f64::EPSILON * 1e3);
+    let length_s = held_s / HELD_WINDOWS * (1.0 - f64::EPSILON * 1e3);
     let (mut windows, mut window) = (Vec::new(), Held::default());
     for step in steps {
         window = window.with(*step);
@@ -49,10 +70,7 @@ pub(crate) fn windows(steps: &[Held]) -> Vec<Held> {
 pub(crate) fn steps(trace: &Trace, run: &[usize]) -> Vec<Held> {
     let ends = run.iter().copied().filter(|place| is_last_at_its_time(trace, *place));
     let ends: Vec<usize> = ends.collect();
-    let step = |two: &[usize]| Held {
-        seconds: trace.came[two[1]].came_s - trace.came[two[0]].came_s,
-        bytes: (two[1] - two[0]) as f64 * trace.frame,
-    };
+    let step = |two: &[usize]| Held::between(trace, two[0], two[1], |came| came.came_s);
     ends.windows(2).map(step).collect()
 }
 
@@ -79,7 +97,6 @@ pub(crate) fn usual(windows: Vec<Held>, frame: f64) -> Vec<Held> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::Came;
 
     const FRAME: f64 = 1000.0;
 
@@ -89,9 +106,7 @@ mod tests {
     }
 
     fn rate(trace: &Trace, run: &[usize]) -> f64 {
-        let all = usual(windows(&steps(trace, run)), FRAME);
-        all.iter().map(|one| one.bytes).sum::<f64>()
-            / all.iter().map(|one| one.seconds).sum::<f64>()
+        usual(windows(&steps(trace, run)), FRAME).into_iter().sum::<Held>().rate()
     }
 
     #[test]

@@ -7,11 +7,9 @@ use goodput_model::{
 
 use crate::counted::{Counts, TcpRate};
 use crate::explain::TcpLimit;
-use crate::kind::waited_for_rate;
-use crate::others::{Beside, Others};
+use crate::kind::{MAX_CHANCE_LOSS_SHARE, waited_for_rate};
+use crate::others::{OtherTraffic, Others};
 
-/// Largest share of datagrams lost by chance; a greater loss shows that something drops what exceeds a rate.
-const MAX_CHANCE_LOSS_SHARE: f64 = 0.01;
 /// Smallest share of the time that a sender waits for a queue that holds it, percent. Measured: 59 to 97, and 0 for a
 /// queue that does not.
 const MIN_HELD_PERCENT: f64 = 10.0;
@@ -35,7 +33,7 @@ pub fn judge_tcp(
     configured: Configured,
     why: &Missing,
     tcp: Result<TcpRate, Missing>,
-    beside: &Beside,
+    others: &OtherTraffic,
     limit: Option<&TcpLimit>,
 ) -> ShapingTest {
     let counts = match (configured.counts, &tcp) {
@@ -45,7 +43,7 @@ pub fn judge_tcp(
     };
     let tcp = tcp.and_then(|tcp| counts.clone().map(|layer| tcp_in(&tcp, layer)));
     let unknown = || Err(why.clone());
-    let of_tcp = within(&configured, "TCP gets", &tcp, beside.tcp.as_ref());
+    let of_tcp = within(&configured, "TCP gets", &tcp, others.tcp.as_ref());
     let found = [
         Some(limited(&configured, of_tcp, &tcp, limit)),
         configured.max_burst.map(|most| burst(most, &unknown())),
@@ -84,7 +82,7 @@ pub fn judge(
     configured: Configured,
     train: Result<Shaping, Missing>,
     tcp: Result<TcpRate, Missing>,
-    beside: &Beside,
+    others: &OtherTraffic,
 ) -> ShapingTest {
     let counts = match configured.counts {
         Some(layer) => Ok(layer),
@@ -101,8 +99,8 @@ pub fn judge(
     let found = [
         train.as_ref().ok().and_then(|train| unlimited(&configured, train)),
         train.as_ref().ok().and_then(|train| broken(&configured, train)),
-        Some(within(&configured, "datagrams get", &datagrams, beside.train.as_ref())),
-        Some(within(&configured, "TCP gets", &tcp, beside.tcp.as_ref())),
+        Some(within(&configured, "datagrams get", &datagrams, others.train.as_ref())),
+        Some(within(&configured, "TCP gets", &tcp, others.tcp.as_ref())),
         configured.max_burst.map(|most| burst(most, &train)),
     ];
     ShapingTest {
@@ -376,7 +374,7 @@ mod tests {
     }
 
     fn judged(configured: Configured, frames: f64, goodput: f64) -> ShapingTest {
-        judge(configured, Ok(train(frames)), Ok(tcp(goodput)), &Beside::default())
+        judge(configured, Ok(train(frames)), Ok(tcp(goodput)), &OtherTraffic::default())
     }
 
     /// 98.6 Mbit/s in frames are 100.2 on the wire; but a shaper that was seen to count frames gives 1.4 % less.
@@ -443,7 +441,7 @@ mod tests {
             most(10_000),
             Err(Missing::because("foreign")),
             Ok(tcp(95.6e6)),
-            &Beside::default(),
+            &OtherTraffic::default(),
         );
         assert_eq!(alone.confirmation, Confirmation::Inconclusive);
         assert!(alone.reasons.iter().all(|why| why.contains("foreign")), "{:?}", alone.reasons);
@@ -469,7 +467,7 @@ mod tests {
             rate_bits_per_s: Known::missing("none"),
             ..train(1e8)
         };
-        let seen = judge(CONFIGURED, Ok(slow), Ok(tcp(95.6e6)), &Beside::default());
+        let seen = judge(CONFIGURED, Ok(slow), Ok(tcp(95.6e6)), &OtherTraffic::default());
         assert_eq!(seen.confirmation, Confirmation::Inconclusive);
         assert!(seen.reasons[0].contains("only 90 Mbit/s"), "{:?}", seen.reasons);
     }
@@ -486,7 +484,8 @@ mod tests {
             ..train(1e8)
         };
         assert!(!policed.is_unheld(BitRate(1e8), 2.0));
-        let seen = judge(CONFIGURED, Ok(policed.clone()), Ok(tcp(95.6e6)), &Beside::default());
+        let seen =
+            judge(CONFIGURED, Ok(policed.clone()), Ok(tcp(95.6e6)), &OtherTraffic::default());
         assert_eq!(seen.confirmation, Confirmation::Inconclusive, "{:?}", seen.reasons);
         let said = &seen.reasons[0];
         assert!(
@@ -505,14 +504,14 @@ mod tests {
             held_percent: Known::Value(held),
             ..train(8e7)
         };
-        let seen = judge(CONFIGURED, Ok(busy(0.0)), Ok(tcp(95.6e6)), &Beside::default());
+        let seen = judge(CONFIGURED, Ok(busy(0.0)), Ok(tcp(95.6e6)), &OtherTraffic::default());
         assert_eq!(seen.confirmation, Confirmation::Inconclusive, "{:?}", seen.reasons);
         let tcp_rate = seen.tcp_bits_per_s.value().unwrap().value;
         assert!((tcp_rate / 1e8 - 1.0).abs() < 1e-3, "TCP is known anyway: {tcp_rate}");
-        let held = judge(CONFIGURED, Ok(busy(70.0)), Ok(tcp(95.6e6)), &Beside::default());
+        let held = judge(CONFIGURED, Ok(busy(70.0)), Ok(tcp(95.6e6)), &OtherTraffic::default());
         assert_eq!(held.confirmation, Confirmation::Missed, "its queue held it");
         let timed = Shaping { rate_waits_per_call: Known::Value(1.0), ..busy(0.0) };
-        let timed = judge(CONFIGURED, Ok(timed), Ok(tcp(95.6e6)), &Beside::default());
+        let timed = judge(CONFIGURED, Ok(timed), Ok(tcp(95.6e6)), &OtherTraffic::default());
         assert_eq!(timed.confirmation, Confirmation::Missed, "its shaper took its CPU");
     }
 
@@ -525,7 +524,12 @@ mod tests {
             ..train(1e8)
         };
         let judged = |outage_s, outages| {
-            judge(CONFIGURED, Ok(broken(outage_s, outages)), Ok(tcp(95.6e6)), &Beside::default())
+            judge(
+                CONFIGURED,
+                Ok(broken(outage_s, outages)),
+                Ok(tcp(95.6e6)),
+                &OtherTraffic::default(),
+            )
         };
         let once = judged(1.0, 1);
         assert_eq!(once.confirmation, Confirmation::Inconclusive);
@@ -541,7 +545,8 @@ mod tests {
     fn another_program_is_judged_by_tcp_alone() {
         let why = Missing::because("another program answers there");
         // 2 % more than the payload of 100 Mbit/s in frames: as many IP packets fit better.
-        let of = |goodput| judge_tcp(CONFIGURED, &why, Ok(tcp(goodput)), &Beside::default(), None);
+        let of =
+            |goodput| judge_tcp(CONFIGURED, &why, Ok(tcp(goodput)), &OtherTraffic::default(), None);
         let seen = of(96.5e6);
         assert_eq!(seen.confirmation, Confirmation::Confirmed, "{:?}", seen.reasons);
         assert_eq!(seen.counts, Known::Value(CountedLayer::Frame));
@@ -550,11 +555,11 @@ mod tests {
         assert_eq!(seen.reasons, said);
         assert_eq!(of(77e6).confirmation, Confirmation::Missed);
         let with_burst = Configured { max_burst: Some(Bytes(10_000)), ..CONFIGURED };
-        let seen = judge_tcp(with_burst, &why, Ok(tcp(95.6e6)), &Beside::default(), None);
+        let seen = judge_tcp(with_burst, &why, Ok(tcp(95.6e6)), &OtherTraffic::default(), None);
         assert_eq!(seen.confirmation, Confirmation::Inconclusive, "{:?}", seen.reasons);
         assert!(seen.reasons[0].starts_with("the burst is unknown"), "{:?}", seen.reasons);
         let nothing = Err(Missing::because("nothing came"));
-        let nothing = judge_tcp(CONFIGURED, &why, nothing, &Beside::default(), None);
+        let nothing = judge_tcp(CONFIGURED, &why, nothing, &OtherTraffic::default(), None);
         assert_eq!(nothing.confirmation, Confirmation::Inconclusive);
     }
 
@@ -565,7 +570,7 @@ mod tests {
         let of = |goodput, is_of_host| {
             let (rule, words) = ("a-rule".to_owned(), "the receive window".to_owned());
             let limit = TcpLimit { rule, words, is_of_host };
-            judge_tcp(CONFIGURED, &why, Ok(tcp(goodput)), &Beside::default(), Some(&limit))
+            judge_tcp(CONFIGURED, &why, Ok(tcp(goodput)), &OtherTraffic::default(), Some(&limit))
         };
         let slow = of(77e6, true);
         assert_eq!(slow.confirmation, Confirmation::Inconclusive);
@@ -591,7 +596,7 @@ mod tests {
             bucket_bytes: Known::missing("none"),
             ..train(1e8)
         };
-        let seen = judge(CONFIGURED, Ok(free), Ok(tcp(380e6)), &Beside::default());
+        let seen = judge(CONFIGURED, Ok(free), Ok(tcp(380e6)), &OtherTraffic::default());
         assert_eq!(seen.confirmation, Confirmation::Missed);
         assert!(seen.reasons[0].contains("nothing holds the rate"), "{:?}", seen.reasons);
     }

@@ -13,6 +13,8 @@ const MIN_WAIT_TO_CHANGE_RATIO: f64 = 5.0;
 /// Smallest share of datagrams that a policer drops. A train is sent at several times the rate; other causes drop
 /// fewer.
 const MIN_POLICED_SHARE: f64 = 0.05;
+/// Largest share of datagrams lost by chance; a greater loss shows that something drops what exceeds a rate.
+pub(crate) const MAX_CHANCE_LOSS_SHARE: f64 = 0.01;
 
 /// Smallest number of waits for the rate, for each call of the sender, that shows a shaper: one that holds no rate waits
 /// never, and of other traffic of the host only few packets fall into a train. Whoever holds a sender that stops most of

@@ -11,7 +11,6 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod behind;
-mod bucket;
 mod busy;
 mod captured;
 mod changed;
@@ -19,6 +18,7 @@ mod classes;
 mod codel;
 mod counted;
 mod curve;
+mod depth;
 mod discipline;
 mod empty;
 mod explain;
@@ -33,13 +33,13 @@ mod outage;
 mod policed;
 mod proof;
 mod questions;
-mod queue;
 mod rate;
 mod rough;
 #[cfg(test)]
 mod simulated;
 mod since;
 mod trace;
+mod waiting;
 mod windows;
 
 use goodput_model::{BitRate, Bytes, Estimate, Known, Missing, Shaping, ShapingKind};
@@ -48,10 +48,10 @@ pub use behind::{Behind, behind};
 pub use captured::captured;
 pub use classes::{ClassAsked, ClassSeen, TrainPart, classes, overlapping};
 pub use counted::{Counts, TcpRate};
-pub use explain::{Sender, TcpLimit, Timers, Watched, beside, counts, explain, held_first};
+pub use explain::{Sender, TcpLimit, Timers, Watched, counts, explain, held_first, other_traffic};
 pub use fair::{has_queue_to_share, sharing};
 pub use judge::{Configured, judge, judge_tcp};
-pub use others::{Around, Beside, Counted, Others};
+pub use others::{Around, Counted, OtherTraffic, Others};
 pub use proof::proof;
 pub use questions::{Chosen, Question, Questions, chosen, questions};
 pub use since::since;
@@ -71,7 +71,7 @@ pub fn shaping(train: &Train) -> Result<Shaping, Missing> {
     let empty = empty::arrivals(&trace, kind, &rough);
     let rate = rate::rate(&trace, kind, &empty, &rough);
     let bucket = match &rate {
-        Ok(rate) => bucket::depth(&trace, kind, &empty, &rough, rate),
+        Ok(rate) => depth::depth(&trace, kind, &empty, &rough, rate),
         Err(why) => Err(why.clone()),
     };
     // Datagrams that leave together come together, through any bucket that is as large.
@@ -101,7 +101,7 @@ pub fn shaping(train: &Train) -> Result<Shaping, Missing> {
         rate_waits_per_call: train.rate_waits_per_call.clone(),
         queue: Known::from(match (&rate, kind) {
             (Ok(rate), ShapingKind::Shaper) => {
-                queue::queue(&trace, &empty, &rough, rate.mean.value)
+                waiting::queue(&trace, &empty, &rough, rate.mean.value)
             }
             (Ok(_), _) => Err(Missing::because("nothing waited")),
             (Err(why), _) => Err(why.clone()),

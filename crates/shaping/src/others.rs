@@ -37,7 +37,7 @@ pub struct Others {
 
 /// Traffic of others beside each part of a test.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Beside {
+pub struct OtherTraffic {
     /// Beside the datagrams.
     pub train: Option<Others>,
     /// Beside TCP.

@@ -9,7 +9,7 @@ use crate::empty::Empty;
 use crate::held::Held;
 use crate::levels::levels;
 use crate::rough::Rough;
-use crate::trace::Trace;
+use crate::trace::{Came, Trace};
 
 /// Longest of the short times between drops, as a multiple of their lower quartile: the shortest differ by one datagram
 /// of the train.
@@ -63,20 +63,17 @@ impl Bucket {
 
     /// What came in since the arrival before, bytes.
     fn came_in(&self, trace: &Trace, place: usize) -> f64 {
-        self.rate * (passed_s(trace, place) - passed_s(trace, place - 1))
+        self.rate * (passed_s(&trace.came[place]) - passed_s(&trace.came[place - 1]))
     }
 }
 
 /// When the policer let an arrival through: it came at once, whenever the receiver saw it.
-fn passed_s(trace: &Trace, place: usize) -> f64 {
-    trace.came[place].came_s - trace.came[place].wait_s
+fn passed_s(came: &Came) -> f64 {
+    came.came_s - came.wait_s
 }
 
 fn step(trace: &Trace, two: &[usize]) -> Held {
-    Held {
-        seconds: passed_s(trace, two[1]) - passed_s(trace, two[0]),
-        bytes: (two[1] - two[0]) as f64 * trace.frame,
-    }
+    Held::between(trace, two[0], two[1], passed_s)
 }
 
 fn all(trace: &Trace, places: &[usize]) -> Vec<Held> {
@@ -91,6 +88,6 @@ fn short(steps: Vec<Held>) -> Vec<Held> {
 }
 
 fn pooled(steps: &[Held]) -> Option<f64> {
-    let all = steps.iter().fold(Held::default(), |sum, step| sum.with(*step));
+    let all: Held = steps.iter().copied().sum();
     (all.seconds > 0.0).then(|| all.rate())
 }

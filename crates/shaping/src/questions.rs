@@ -64,7 +64,7 @@ fn has_its_rate(test: &ShapingTest) -> Option<String> {
     let tcp = test.tcp_bits_per_s.value()?;
     (confirmation(tcp, configured, tolerance) == Confirmation::Confirmed).then(|| {
         format!(
-            "TCP gets {}, and {configured} ± {tolerance} % is wanted: only a rate that TCP misses leaves something to prove",
+            "TCP gets {}, and {configured} ± {tolerance} % is wanted, so there is nothing to prove",
             BitRate(tcp.value)
         )
     })
@@ -226,7 +226,8 @@ mod tests {
         let seen = explained(test(ShapingKind::Shaper, 93e6, 98.5e6), &facts, &facts);
         let found = questions(&seen, &crate::explain::tests::sender(&facts, &facts));
         assert!(found.asked.is_empty() && found.may_be_none, "{found:?}");
-        let said = "TCP gets 98.5 Mbit/s, and 100 Mbit/s ± 2 % is wanted: only a rate that TCP misses leaves something to prove";
+        let said =
+            "TCP gets 98.5 Mbit/s, and 100 Mbit/s ± 2 % is wanted, so there is nothing to prove";
         assert_eq!(found.left_out, [said]);
     }
 

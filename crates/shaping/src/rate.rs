@@ -14,7 +14,8 @@ pub(crate) const TRAIN_PARTS: usize = 10;
 /// 97.5 % quantile of Student's t with one degree of freedom less than there are parts.
 const T_QUANTILE: f64 = 2.262;
 /// Smallest number of frames in all windows together.
-const MIN_FRAMES: f64 = 8.0;
+const MIN_FRAMES_HELD: f64 = 8.0;
+
 /// The rate, bytes per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Rate {
@@ -48,8 +49,8 @@ pub(crate) fn rate(
         }
         _ => of_shaper(trace, empty, rough),
     };
-    let all = windows.iter().fold(Held::default(), |sum, window| sum.with(*window));
-    if all.bytes < MIN_FRAMES * trace.frame || all.seconds <= 0.0 {
+    let all: Held = windows.iter().copied().sum();
+    if all.bytes < MIN_FRAMES_HELD * trace.frame || all.seconds <= 0.0 {
         return Err(Missing::because("too little came while the rate was seen to hold"));
     }
     let offered = trace.offered_bytes_per_s();
@@ -63,7 +64,7 @@ pub(crate) fn rate(
     if begun.seconds > all.seconds {
         let offered = BitRate(trace.offered_bytes_per_s() * 8.0);
         return Err(Missing::because(format!(
-            "sent at {offered} on average, they waited in no queue: late timers or a busy host held them up one by one"
+            "the datagrams, sent at {offered} on average, never queued: late timers or a busy host held them up one by one"
         )));
     }
     // The first and the last arrival may each be off by a part of a frame.
@@ -79,8 +80,7 @@ pub(crate) fn rate(
 fn of_shaper(trace: &Trace, empty: &Empty, rough: &Rough) -> (Vec<Held>, Held) {
     let times = busy::times(trace, empty);
     let steps: Vec<Held> = times.iter().flat_map(|busy| busy.steps(trace)).collect();
-    let begun = times.iter().map(|busy| busy.begun(trace, rough.rate));
-    let begun = begun.fold(Held::default(), Held::with);
+    let begun = times.iter().map(|busy| busy.begun(trace, rough.rate)).sum();
     (held::usual(held::windows(&steps), trace.frame), begun)
 }
 

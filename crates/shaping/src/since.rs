@@ -51,7 +51,9 @@ fn of_train(test: &ShapingTest, what: impl Fn(&Shaping) -> Known<Estimate>) -> K
 fn confirmation(before: Confirmation, now: Confirmation) -> Option<String> {
     let words = match (before, now) {
         (Confirmation::Missed, Confirmation::Confirmed) => "the shaper gives its rate again",
-        (Confirmation::Confirmed, Confirmation::Missed) => "the shaper gave its rate then",
+        (Confirmation::Confirmed, Confirmation::Missed) => {
+            "the shaper gave its rate in that test, and no longer does"
+        }
         _ => return None,
     };
     Some(words.into())
@@ -59,7 +61,7 @@ fn confirmation(before: Confirmation, now: Confirmation) -> Option<String> {
 
 fn kind(before: &ShapingTest, now: &ShapingTest) -> Option<String> {
     let (before, now) = (known_kind(before)?, known_kind(now)?);
-    (before != now).then(|| format!("now {}, before {}", kind_words(now), kind_words(before)))
+    (before != now).then(|| format!("now {}; last time {}", kind_words(now), kind_words(before)))
 }
 
 /// What holds the rate. A train of which no more came than the rate does not show whether anything does.
@@ -177,7 +179,7 @@ mod tests {
         (before.confirmation, now.confirmation) = (Confirmation::Missed, Confirmation::Confirmed);
         assert_eq!(
             since(&before, &now),
-            ["the shaper gives its rate again", "now a shaper, before a policer"]
+            ["the shaper gives its rate again", "now a shaper; last time a policer"]
         );
     }
 
@@ -185,7 +187,7 @@ mod tests {
     fn a_sender_below_the_rate_shows_no_other_kind() {
         let before = test(ShapingKind::Shaper, 1e8, 1e8);
         let mut now = test(ShapingKind::None, 1e8, 1e8);
-        assert_eq!(since(&before, &now), ["now nothing that holds the rate, before a shaper"]);
+        assert_eq!(since(&before, &now), ["now nothing that holds the rate; last time a shaper"]);
         if let Known::Value(train) = &mut now.train {
             train.offered_bits_per_s = BitRate(9e7);
         }

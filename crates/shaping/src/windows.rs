@@ -5,16 +5,21 @@ use goodput_model::{BitRate, WindowRates};
 use crate::trace::Came;
 
 /// Lengths of the windows, seconds.
-const WINDOWS_S: [f64; 4] = [0.001, 0.01, 0.1, 1.0];
+const WINDOW_LENGTHS_S: [f64; 4] = [0.001, 0.01, 0.1, 1.0];
 /// Smallest average number of frames in a window. With fewer, the rate depends on how the frames fall into it.
-const MIN_FRAMES: f64 = 4.0;
+const MIN_FRAMES_IN_WINDOW: f64 = 4.0;
 
 pub(crate) fn rates(held: &[Came], frame: f64) -> Vec<WindowRates> {
     let [first, .., last] = held else { return Vec::new() };
     let span_s = last.came_s - first.came_s;
-    let is_useful =
-        |window: &f64| span_s >= *window && held.len() as f64 * window / span_s >= MIN_FRAMES;
-    WINDOWS_S.into_iter().filter(is_useful).map(|window_s| over(held, frame, window_s)).collect()
+    let is_useful = |window: &f64| {
+        span_s >= *window && held.len() as f64 * window / span_s >= MIN_FRAMES_IN_WINDOW
+    };
+    WINDOW_LENGTHS_S
+        .into_iter()
+        .filter(is_useful)
+        .map(|window_s| over(held, frame, window_s))
+        .collect()
 }
 
 /// The lowest rate is in a window that begins right after an arrival, the highest in one that begins with it.

@@ -55,6 +55,7 @@ mod router;
 mod server_limit;
 mod serving;
 mod settings;
+mod shaping_cut_short;
 mod silent_far;
 mod sockets;
 mod stalled;

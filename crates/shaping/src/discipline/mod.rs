@@ -34,7 +34,7 @@ const MIN_LONGER: f64 = 1.5;
 /// Smallest share of these losses in a queue that drops at its tail.
 const MIN_AT_TAIL: f64 = 0.5;
 /// Number of windows in which what came through is compared: more show it better, but each needs this variance by chance.
-const WINDOWS: (usize, usize) = (16, 32);
+const COMPARED_WINDOWS: (usize, usize) = (16, 32);
 const MIN_VARIANCE: f64 = 8.0;
 /// Largest variance of what a full queue lets in, as a share of that by chance.
 const MAX_EVEN_VARIANCE: f64 = 0.25;
@@ -174,8 +174,8 @@ impl<'a> Full<'a> {
         let all = Counts::of(self.came);
         let share = all.lost_share();
         let variance = all.sent() * share * (1.0 - share);
-        let windows = ((variance / MIN_VARIANCE) as usize).min(WINDOWS.1);
-        if windows < WINDOWS.0 {
+        let windows = ((variance / MIN_VARIANCE) as usize).min(COMPARED_WINDOWS.1);
+        if windows < COMPARED_WINDOWS.0 {
             return None;
         }
         let mut counts = self.per_window(windows);

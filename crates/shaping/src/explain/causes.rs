@@ -3,7 +3,9 @@
 use goodput_model::{ShapingCause, ShapingKind};
 
 use super::short::in_tc;
-use super::{Answer, Seen, bucket, captured, downstream, late_timers, queue, rates, say, tree};
+use super::{
+    Answer, Seen, bucket, captured_bursts, downstream, late_timers, queue, rates, say, tree,
+};
 
 /// All that explain what was seen.
 pub(super) fn all(seen: &Seen) -> Vec<ShapingCause> {
@@ -28,7 +30,7 @@ pub(super) fn all(seen: &Seen) -> Vec<ShapingCause> {
         queue::counts_packets,
         queue::too_short,
         tcp_limit,
-        captured::bursts,
+        captured_bursts::bursts,
         rates::counts_more,
         bucket::cuts_batches,
         queue::too_long,

@@ -3,7 +3,7 @@
 use goodput_model::{Bytes, Confirmation, Estimate, Known, ShapingKind, ShapingTest, Snapshot};
 
 use super::tests::{device, explained, sender, tbf, test};
-use super::{Sender, beside, explain, held_first};
+use super::{Sender, explain, held_first, other_traffic};
 use crate::behind::Behind;
 use crate::counted::TcpRate;
 use crate::judge::{Configured, judge};
@@ -43,7 +43,7 @@ fn what_others_take_is_no_fault_of_the_shaper() {
         ..sender(&own, &own)
     };
     let seen = test(SHAPER, 70e6, 70e6);
-    let others = beside(&sender, seen.train.value());
+    let others = other_traffic(&sender, seen.train.value());
     assert!((others.train.clone().unwrap().bits_per_s / 30e6 - 1.0).abs() < 1e-3, "{others:?}");
     assert!((others.tcp.clone().unwrap().bits_per_s / 30e6 - 1.0).abs() < 1e-3, "{others:?}");
 
@@ -59,8 +59,12 @@ fn what_others_take_is_no_fault_of_the_shaper() {
     assert_eq!(judged.confirmation, Confirmation::Inconclusive);
     let said = "datagrams get 70 Mbit/s, -30.0 %, but 30 Mbit/s of other traffic crossed tbf on eth0 meanwhile: test again without it";
     assert_eq!(judged.reasons[0], said);
-    let alone =
-        judge(configured, seen.train.get().cloned(), tcp(), &crate::others::Beside::default());
+    let alone = judge(
+        configured,
+        seen.train.get().cloned(),
+        tcp(),
+        &crate::others::OtherTraffic::default(),
+    );
     assert_eq!(alone.confirmation, Confirmation::Missed);
 
     let explained = explain(seen, Ok(sender));
@@ -84,7 +88,7 @@ fn others_that_explain_too_little_excuse_nothing() {
     let mut seen = test(SHAPER, 60e6, 60e6);
     let Known::Value(train) = &mut seen.train else { panic!("it has one") };
     train.lost = 5000;
-    let others = beside(&sender, seen.train.value());
+    let others = other_traffic(&sender, seen.train.value());
     assert!((others.train.clone().unwrap().bits_per_s / 20e6 - 1.0).abs() < 1e-3, "{others:?}");
     let configured = Configured {
         rate: seen.configured_bits_per_s,
@@ -113,7 +117,7 @@ fn what_a_foreign_receiver_does_not_report_is_no_traffic_of_others() {
             written_bytes,
             ..sender(&own, &own)
         };
-        beside(&sender, None).tcp
+        other_traffic(&sender, None).tcp
     };
     assert_eq!(of(payload * 95 / 100, Some(payload * 101 / 100)), None);
     assert!(of(payload * 95 / 100, None).is_some(), "a receiver that reports would have it");
@@ -154,7 +158,7 @@ fn devices_count_where_no_shaper_does() {
     let around = Around { receiver, ..around(&near, &later) };
     let sender = Sender { around_train: Some(around), ..sender(&near, &later) };
     let seen = test(SHAPER, 60e6, 60e6);
-    let others = beside(&sender, seen.train.value()).train.unwrap();
+    let others = other_traffic(&sender, seen.train.value()).train.unwrap();
     // A policer behind the receiver's device drops what that has counted.
     let all = counted(0, TRAIN_BYTES);
     let receiver = Some(Counted { before: &far, after: &all });
@@ -162,7 +166,7 @@ fn devices_count_where_no_shaper_does() {
     let mut policed = test(ShapingKind::Policer, 60e6, 60e6);
     let Known::Value(train) = &mut policed.train else { panic!("it has one") };
     train.lost = 7000;
-    assert_eq!(beside(&dropped, policed.train.value()).train, None);
+    assert_eq!(other_traffic(&dropped, policed.train.value()).train, None);
     let said = "eth0 of the host that receives carried 40 Mbit/s of other traffic meanwhile, which may cross the shaper";
     assert_eq!(others.words(), said);
 }
@@ -285,7 +289,7 @@ fn a_faster_policer_behind_the_own_shaper_is_no_rate_of_it() {
     assert!(train(60e6, 1.4).rate_bits_per_s.value().is_some(), "the slower one is what holds");
     assert!(train(120e6, 0.0).rate_bits_per_s.value().is_some(), "it does not pass the shaper");
     let tcp = Ok(TcpRate { goodput: rate(3e6), payload: 1448.0, packet: 1500.0 });
-    let judged = judge(configured, Ok(held), tcp, &crate::others::Beside::default());
+    let judged = judge(configured, Ok(held), tcp, &crate::others::OtherTraffic::default());
     let seen = explain(judged, Ok(sender()));
     assert_eq!(ids(&seen)[0], "dropped-bursts", "{seen:#?}");
     assert!(!ids(&seen).contains(&"ignored"), "{seen:#?}");

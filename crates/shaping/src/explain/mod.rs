@@ -1,10 +1,9 @@
 //! Why a shaper gives what it gives: the settings of the sending host's queueing discipline, compared with what was measured.
 
-mod beside;
 mod bucket;
 #[cfg(test)]
 mod cake_tests;
-mod captured;
+mod captured_bursts;
 mod causes;
 #[cfg(test)]
 mod class_tests;
@@ -13,6 +12,7 @@ mod late_timers;
 mod local;
 #[cfg(test)]
 mod meanwhile_tests;
+mod other_traffic;
 mod queue;
 mod rates;
 mod remedy;
@@ -27,8 +27,8 @@ pub(crate) mod tests;
 mod timers;
 mod tree;
 
-pub use beside::beside;
 pub(crate) use local::{ceil, is_set_otherwise, parents, used_class};
+pub use other_traffic::other_traffic;
 pub(crate) use rates::above_parent;
 pub(crate) use remedy::{LIMIT, at};
 pub(crate) use resized::is_bucket;
@@ -42,7 +42,7 @@ use goodput_model::{
 
 use crate::changed::changed;
 use crate::kind::waited_for_rate;
-use crate::others::{Beside, Others};
+use crate::others::{OtherTraffic, Others};
 use crate::{Configured, Counts};
 
 /// The kernel reports a bucket as the time in which it fills, in steps of this, seconds (`PSCHED_TICK2NS`,
@@ -246,7 +246,7 @@ struct Seen<'a> {
     sender: &'a Sender<'a>,
     shaper: &'a Result<LocalShaper, Missing>,
     enough: Option<&'a EnoughBucket>,
-    beside: Beside,
+    others: OtherTraffic,
 }
 
 impl<'a> Seen<'a> {
@@ -255,12 +255,18 @@ impl<'a> Seen<'a> {
         sender: &'a Sender<'a>,
         shaper: &'a Result<LocalShaper, Missing>,
     ) -> Self {
-        Self { test, sender, shaper, enough: None, beside: beside(sender, test.train.value()) }
+        Self {
+            test,
+            sender,
+            shaper,
+            enough: None,
+            others: other_traffic(sender, test.train.value()),
+        }
     }
 
     /// The rate that datagrams and others beside them get, in frames, bits per second.
     fn passed(&self) -> Option<f64> {
-        Some(self.given()?.value + Others::rate(self.beside.train.as_ref()))
+        Some(self.given()?.value + Others::rate(self.others.train.as_ref()))
     }
 
     fn train(&self) -> Option<&'a Shaping> {
@@ -323,7 +329,7 @@ impl<'a> Seen<'a> {
         let in_layer = |layer: &CountedLayer| counted / (packet + layer.extra_bytes());
         let by = self.test.counts.value().map_or(1.0, in_layer);
         let tcp = self.test.tcp_bits_per_s.value()?;
-        let passed = tcp.value * by + Others::rate(self.beside.tcp.as_ref());
+        let passed = tcp.value * by + Others::rate(self.others.tcp.as_ref());
         self.short(passed, (tcp.high - tcp.value) * by, shaper.rate_bits_per_s.0)
     }
 
@@ -352,11 +358,11 @@ impl<'a> Seen<'a> {
     /// What others sent beside each counts as its own, but not beyond the configured rate: it may take another way.
     fn tcp_lags(&self) -> bool {
         let configured = self.test.configured_bits_per_s.0;
-        let beside = Others::rate(self.beside.train.as_ref());
+        let beside = Others::rate(self.others.train.as_ref());
         let of_datagrams = self.test.datagrams_bits_per_s.value().map(|rate| rate.value);
         let rate = of_datagrams.map_or(configured, |own| (own + beside).min(own.max(configured)));
         let tcp = self.test.tcp_bits_per_s.value();
-        let others = Others::rate(self.beside.tcp.as_ref());
+        let others = Others::rate(self.others.tcp.as_ref());
         tcp.is_some_and(|tcp| tcp.high + others < rate * (1.0 - self.tolerance()))
     }
 }

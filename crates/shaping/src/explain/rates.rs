@@ -21,7 +21,7 @@ pub(super) fn set_otherwise(seen: &Seen) -> Answer {
 /// Traffic of others that had a part of the rate.
 pub(super) fn other_traffic(seen: &Seen) -> Answer {
     let least = seen.test.configured_bits_per_s.0 * seen.tolerance();
-    let beside = [(&seen.beside.train, "datagrams"), (&seen.beside.tcp, "TCP")];
+    let beside = [(&seen.others.train, "datagrams"), (&seen.others.tcp, "TCP")];
     let counts = |(others, who): (&Option<Others>, &str)| {
         let others = others.as_ref().filter(|others| others.bits_per_s >= least)?;
         Some(format!("beside {who}, {}", others.words()))

@@ -2,14 +2,15 @@
 
 use goodput_model::{Kind, Length, Missing, Plan, Record, SocketOptions};
 use goodput_shaping::{
-    ClassAsked, ClassSeen, Configured, TcpRate, TrainPart, classes, overlapping,
+    ClassAsked, ClassSeen, Configured, Sender, TcpRate, TrainPart, classes, overlapping,
 };
 
 use super::ShapingRequest;
 use super::arrivals::train;
-use super::beside::{BESIDE_S, at_once, from_its_port, of_beside};
+use super::class_tcp::{TOGETHER_S, of_beside};
 use super::router::{self, Router, RouterFacts};
 use super::sender_facts::{sender, tcp_rate};
+use super::together::{at_once, from_its_port, missing};
 use super::train::train_plan;
 use crate::control::target::Target;
 use crate::error::EngineError;
@@ -63,7 +64,7 @@ impl ClassRequest {
 ///
 /// # Errors
 /// If the target can't be reached, or TCP of a class alone can't be measured. What can't be measured beside the others, or
-/// is interrupted, is in the record with its reason.
+/// is interrupted after the first class, is in the record with its reason.
 pub(super) async fn test(
     request: &ShapingRequest,
     interrupt: &Interrupt,
@@ -75,13 +76,21 @@ pub(super) async fn test(
     for (class, request) in request.classes.iter().zip(&requests) {
         let text = format!("measures TCP of {} alone", class.asked.name);
         listener(Event::Note { text });
-        alone.push(of_one(request, &mut router, interrupt, listener).await?);
+        let one = match of_one(request, &alone, &mut router, interrupt, listener).await {
+            Err(why @ EngineError::Interrupted) if !alone.is_empty() => Err(missing(why)),
+            one => Ok(one?),
+        };
+        alone.push(one);
     }
-    let tcp = requests.iter().map(|request| tcp_plan(request, BESIDE_S)).collect::<Vec<_>>();
+    let tcp = requests.iter().map(|request| tcp_plan(request, TOGETHER_S)).collect::<Vec<_>>();
     let trains = of_one_length(requests.iter().map(train_plan).collect());
     let beside = at_once(&requests, &tcp, "measures TCP", interrupt, listener).await;
     let trains = at_once(&requests, &trains, "sends datagrams", interrupt, listener).await;
-    concluded(request, alone, of_beside(&requests, beside), trains)
+    let mut record = concluded(request, alone, of_beside(&requests, beside), trains)?;
+    if interrupt.is_raised() {
+        record.incomplete.get_or_insert_with(|| interrupt.in_words().into());
+    }
+    Ok(record)
 }
 
 /// TCP of a class alone.
@@ -94,29 +103,41 @@ struct Alone {
 }
 
 impl Alone {
-    /// What was seen of the class alone, and beside the others.
-    fn seen(
-        &self,
-        asked: &ClassAsked,
-        beside: Result<TcpRate, Missing>,
-        datagrams: Result<TrainPart, Missing>,
-    ) -> ClassSeen<'_> {
-        let Self { record, marked, counted } = self;
-        let unwatched = || Err(Missing::because("timers are not watched for classes"));
-        let marked = || marked.clone();
-        ClassSeen {
-            asked: asked.clone(),
-            alone: marked().and_then(|()| tcp_rate(record)),
-            beside,
-            datagrams,
-            sender: marked().and_then(|()| sender(record, unwatched(), counted.as_ref())),
-        }
+    /// What TCP got.
+    fn tcp(&self) -> Result<TcpRate, Missing> {
+        self.marked.clone().and_then(|()| tcp_rate(&self.record))
+    }
+
+    /// The end that sent.
+    fn sender(&self) -> Result<Sender<'_>, Missing> {
+        self.marked.clone()?;
+        let unwatched = Err(Missing::because("timers are not watched for classes"));
+        sender(&self.record, unwatched, self.counted.as_ref())
     }
 }
 
-/// TCP of a class alone.
+/// What was seen of a class alone, and beside the others.
+fn seen<'a>(
+    asked: &ClassAsked,
+    alone: &'a Result<Alone, Missing>,
+    beside: Result<TcpRate, Missing>,
+    datagrams: Result<TrainPart, Missing>,
+) -> ClassSeen<'a> {
+    let measured = || alone.as_ref().map_err(Clone::clone);
+    ClassSeen {
+        asked: asked.clone(),
+        alone: measured().and_then(Alone::tcp),
+        beside,
+        datagrams,
+        sender: measured().and_then(Alone::sender),
+    }
+}
+
+/// TCP of a class alone, after that of `earlier` ones. A router that does not report its shaper ends the test before any
+/// traffic; later, what was measured is not lost.
 async fn of_one(
     request: &ShapingRequest,
+    earlier: &[Result<Alone, Missing>],
     router: &mut Option<Router>,
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
@@ -130,7 +151,10 @@ async fn of_one(
             target.text
         )));
     }
-    let before = router::before(router, request, &mut client).await?;
+    let before = match earlier {
+        [] => router::before(router, request, &mut client).await?.map(Ok),
+        _ => router::now(router, request, &mut client).await,
+    };
     let measured = measure_whole(&mut client, &plan, interrupt, &mut |_| {}).await;
     let counted = router::since(router, before, request, &mut client).await;
     client.leave().await;
@@ -163,22 +187,26 @@ fn of_one_length(mut plans: Vec<Plan>) -> Vec<Plan> {
 /// The record of the class that is furthest below its rate, with what all classes show.
 fn concluded(
     request: &ShapingRequest,
-    alone: Vec<Alone>,
+    alone: Vec<Result<Alone, Missing>>,
     beside: Vec<Result<(Record, TcpRate), Missing>>,
     trains: Vec<Result<Measurement, Missing>>,
 ) -> Result<Record, EngineError> {
     let trains = trains.into_iter().map(|one| one.and_then(|all| train(&all))).collect();
     let trains = overlapping(trains).into_iter();
-    let seen = request.classes.iter().zip(&alone).zip(&beside).zip(trains);
-    let seen = seen.map(|(((class, alone), beside), datagrams)| {
+    let all = request.classes.iter().zip(&alone).zip(&beside).zip(trains);
+    let all = all.map(|(((class, alone), beside), datagrams)| {
         let beside = beside.as_ref().map(|(_, rate)| *rate).map_err(Clone::clone);
-        alone.seen(&class.asked, beside, datagrams)
+        seen(&class.asked, alone, beside, datagrams)
     });
-    let test = classes(request.configured, &seen.collect::<Vec<_>>());
+    let test = classes(request.configured, &all.collect::<Vec<_>>());
     let place = test.furthest_below().unwrap_or_default();
-    let of_class = beside.into_iter().zip(alone).nth(place);
-    let (beside, Alone { record: alone, .. }) =
-        of_class.ok_or_else(|| EngineError::Flow("there is no class".into()))?;
-    let record = beside.map_or(alone, |(record, _)| record);
+    let of_class =
+        |(beside, alone): (Result<(Record, TcpRate), Missing>, Result<Alone, Missing>)| {
+            let beside = beside.ok().map(|(record, _)| record);
+            beside.or_else(|| alone.ok().map(|alone| alone.record))
+        };
+    let records = beside.into_iter().zip(alone).map(of_class);
+    let record = records.skip(place).flatten().next();
+    let record = record.ok_or_else(|| EngineError::Flow("there is no class".into()))?;
     Ok(Record { kind: Kind::Shaping, shaping: Some(Box::new(test)), ..record })
 }

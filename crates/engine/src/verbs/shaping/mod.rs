@@ -2,7 +2,7 @@
 
 mod around;
 mod arrivals;
-mod beside;
+mod class_tcp;
 mod classes;
 mod prove;
 mod router;
@@ -19,7 +19,7 @@ use goodput_model::{
 };
 use goodput_settings::to_keep;
 use goodput_shaping::{
-    Beside, Configured, Timers, beside, counts, explain, held_first, judge, judge_tcp,
+    Configured, OtherTraffic, Timers, counts, explain, held_first, judge, judge_tcp, other_traffic,
 };
 
 use crate::control::credentials::Credentials;
@@ -77,8 +77,8 @@ pub struct ShapingRequest {
 /// Tests a shaper. An interrupt ends it early with what was measured.
 ///
 /// # Errors
-/// If the target can't be reached, TCP can't be measured, or a file can't be written. Without the train the record says
-/// why.
+/// If the target can't be reached, a router does not report its shaper before any traffic, a file can't be written, or
+/// neither the train nor TCP was measured. If only one of them was, the record says why the other is missing.
 pub async fn shaping(
     request: &ShapingRequest,
     interrupt: &Interrupt,
@@ -108,15 +108,13 @@ pub async fn shaping(
         Err(why) => Sent::none(request, why.to_string()),
     };
     // Before the second flow: its datagrams are not this train's.
-    let sent = router::before(&mut router, request, &mut client).await?;
-    let train = train.counted_at(at_begin.zip(sent), looked.elapsed().as_secs_f64());
-    let mut train = with_second_flow(request, train, interrupt, listener).await?;
-    listener(Event::Note { text: "measures TCP, which is what users have".into() });
-    let length = Length::Seconds(tcp_s(&train));
-    let plan = Plan { length, ..plan.clone() };
-    let before = router::before(&mut router, request, &mut client).await?;
+    let sent = router::now(&mut router, request, &mut client).await;
+    let looks = router::both(at_begin.map(Ok), sent);
+    let train = train.counted_at(looks, looked.elapsed().as_secs_f64());
+    let mut train = with_second_flow(request, train, interrupt, listener).await;
+    let before = router::now(&mut router, request, &mut client).await;
     let begun = Instant::now();
-    let measured = measure(&mut client, &plan, interrupt, listener).await;
+    let measured = tcp(request, &train, &mut client, interrupt, listener).await;
     let tcp_s = begun.elapsed().as_secs_f64();
     let at_router = router::since(&mut router, before, request, &mut client).await;
     client.leave().await;
@@ -128,14 +126,31 @@ pub async fn shaping(
         record = undiagnosed(record, why);
     }
     captures.finish(&mut record, runs).await;
-    let tcp = Tcp { missing: no_tcp, seconds: tcp_s };
-    let record = explained(request, record, train, &tcp, (late, at_router));
+    let has_tcp = no_tcp.is_none();
+    let seen = Seen { train, no_tcp, tcp_s, late, at_router };
+    let record = explained(request, record, seen);
     Ok(match &request.prove {
-        Some(how) if !interrupt.is_raised() && tcp.missing.is_none() => {
+        Some(how) if !interrupt.is_raised() && has_tcp => {
             prove(request, how, record, interrupt, listener).await
         }
         _ => record,
     })
+}
+
+/// Measures TCP, for the time that the train left.
+async fn tcp(
+    request: &ShapingRequest,
+    train: &Sent,
+    client: &mut Client,
+    interrupt: &Interrupt,
+    listener: &mut Listener<'_>,
+) -> Result<Measurement, EngineError> {
+    if interrupt.is_raised() {
+        return Err(EngineError::Interrupted);
+    }
+    listener(Event::Note { text: "measures TCP, which is what users have".into() });
+    let plan = Plan { length: Length::Seconds(tcp_s(train)), ..request.plan.clone() };
+    measure(client, &plan, interrupt, listener).await
 }
 
 /// How long TCP sends, seconds: what is left after the train, and after what the queue that the train met holds. It is carried
@@ -146,20 +161,27 @@ fn tcp_s(train: &Sent) -> f64 {
     (TRAFFIC_S - train.seconds - drains_s).max(LEAST_TCP_S)
 }
 
-/// How long TCP took, seconds, or why it was not measured.
-struct Tcp {
-    missing: Option<Missing>,
-    seconds: f64,
+/// What was seen beside the measurement of TCP.
+struct Seen {
+    train: Sent,
+    /// Why TCP was not measured, if it was not.
+    no_tcp: Option<Missing>,
+    /// How long TCP took, seconds.
+    tcp_s: f64,
+    /// How late this host's timers are.
+    late: Result<Timers, Missing>,
+    /// What the router counted around TCP, if one was named.
+    at_router: Option<Result<RouterFacts, Missing>>,
 }
 
-/// The measurement of TCP. If that failed, what the train shows is not lost: its own measurement, and why there is no TCP.
+/// The measurement of TCP. If that failed, or was interrupted before its payload, what the train shows is not lost: its own
+/// measurement, and why there is no TCP.
 fn or_train(
     tcp: Result<Measurement, EngineError>,
     train: &mut Sent,
 ) -> Result<(Measurement, Option<Missing>), EngineError> {
     let why = match tcp {
         Ok(measured) => return Ok((measured, None)),
-        Err(why @ (EngineError::Interrupted | EngineError::Io { .. })) => return Err(why),
         Err(why) => why,
     };
     let missing = || Missing::because(format!("TCP was not measured: {why}"));
@@ -179,18 +201,13 @@ fn undiagnosed(record: Record, why: &Missing) -> Record {
 }
 
 /// The record of TCP, with what the train shows and what explains it.
-fn explained(
-    request: &ShapingRequest,
-    record: Record,
-    Sent { shaping: train, facts, is_foreign, .. }: Sent,
-    timing: &Tcp,
-    (late, router): (Result<Timers, Missing>, Option<Result<RouterFacts, Missing>>),
-) -> Record {
-    let sender = sender(&record, late, router.as_ref());
-    let of_router = router.as_ref().and_then(|facts| facts.as_ref().ok());
-    let sender =
-        sender.map(|one| with_counts(one, &record, facts.as_ref(), of_router, timing.seconds));
-    let (sender, tcp) = match &timing.missing {
+fn explained(request: &ShapingRequest, record: Record, seen: Seen) -> Record {
+    let Seen { train, no_tcp, tcp_s, late, at_router } = seen;
+    let Sent { shaping: train, facts, is_foreign, .. } = train;
+    let sender = sender(&record, late, at_router.as_ref());
+    let of_router = at_router.as_ref().and_then(|facts| facts.as_ref().ok());
+    let sender = sender.map(|one| with_counts(one, &record, facts.as_ref(), of_router, tcp_s));
+    let (sender, tcp) = match &no_tcp {
         None => (sender, tcp_rate(&record)),
         Some(why) => (sender.map(|sender| without_tcp(sender, why)), Err(why.clone())),
     };
@@ -204,8 +221,8 @@ fn explained(
         Err(_) => train,
     };
     let others = match &sender {
-        Ok(sender) => beside(sender, train.as_ref().ok()),
-        Err(_) => Beside::default(),
+        Ok(sender) => other_traffic(sender, train.as_ref().ok()),
+        Err(_) => OtherTraffic::default(),
     };
     let test = match train {
         Err(why) if is_foreign => {
@@ -237,6 +254,51 @@ fn with_one_remedy(mut finding: Finding, test: &ShapingTest) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use goodput_model::{End, Host, Known, Shaping};
+
+    /// A train that was sent, with what it shows.
+    fn sent(shaping: Result<Shaping, Missing>) -> Sent {
+        let plan = Plan { length: Length::Seconds(1.0), ..Plan::standard() };
+        let near = End::unobserved(Host::foreign("made up"));
+        let measured = Measurement::made_up(plan, near, Known::missing("made up"));
+        Sent {
+            shaping,
+            captured: Vec::new(),
+            seconds: 1.0,
+            trains: 1.0,
+            calls: None,
+            facts: None,
+            measured: Some(measured),
+            is_foreign: false,
+        }
+    }
+
+    #[test]
+    fn a_router_that_was_lost_takes_its_counts_from_the_train_and_nothing_else() {
+        let rate = serde_json::json!({ "value": 1e9, "low": 1e9, "high": 1e9 });
+        let mut train = sent(train::tests::single("shaper", 4e9, &rate));
+        train.shaping.as_mut().unwrap().rate_waits_per_call = Known::Value(1.0);
+        let why = Missing::because("the session with the router ssh://r is over");
+        let lost = train.counted_at(Some(Err(why.clone())), 1.0);
+        let shaping = lost.shaping.unwrap();
+        assert_eq!(shaping.rate_waits_per_call, Known::Missing(why), "this host's are of another");
+        assert!(shaping.rate_bits_per_s.value().is_some() && lost.facts.is_none());
+    }
+
+    #[test]
+    fn a_train_is_not_lost_with_tcp() {
+        for failed in [|| EngineError::Interrupted, || EngineError::Flow("refused".into())] {
+            let why = failed().to_string();
+            let rate = serde_json::json!({ "value": 1e9, "low": 1e9, "high": 1e9 });
+            let shown = train::tests::single("shaper", 4e9, &rate);
+            let (own, missing) = or_train(Err(failed()), &mut sent(shown)).unwrap();
+            assert_eq!(own.plan.length, Length::Seconds(1.0));
+            assert_eq!(missing, Some(Missing::because(format!("TCP was not measured: {why}"))));
+            let nothing = Err(Missing::because("nothing came"));
+            let lost = or_train(Err(failed()), &mut sent(nothing)).map(|_| ()).unwrap_err();
+            assert_eq!(lost.to_string(), why);
+        }
+    }
 
     #[test]
     fn the_overload_of_a_train_is_not_diagnosed_as_the_path_of_its_users() {

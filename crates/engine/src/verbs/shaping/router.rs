@@ -152,20 +152,35 @@ pub(super) async fn before(
     Ok(Some(meanwhile(client, router.look(towards)).await?))
 }
 
+/// The same once something was measured, which is not lost if the router does not answer.
+pub(super) async fn now(
+    router: &mut Option<Router>,
+    request: &ShapingRequest,
+    client: &mut Client,
+) -> Option<Result<Snapshot, Missing>> {
+    let looked = before(router, request, client).await.transpose()?;
+    Some(looked.map_err(|why| Missing::because(why.to_string())))
+}
+
 /// What a router counted since `before`, if one was named.
 pub(super) async fn since(
     router: &mut Option<Router>,
-    before: Option<Snapshot>,
+    before: Option<Result<Snapshot, Missing>>,
     request: &ShapingRequest,
     client: &mut Client,
 ) -> Option<Result<RouterFacts, Missing>> {
-    let (router, before) = (router.as_mut()?, before?);
-    let after = match receiver(request, client) {
-        Ok(towards) => meanwhile(client, router.look(towards)).await,
-        Err(why) => Err(why),
-    };
-    let after = after.map_err(|why| Missing::because(why.to_string()));
-    Some(after.map(|after| RouterFacts { name: router.name.clone(), before, after }))
+    let looks = both(before, now(router, request, client).await)?;
+    let name = router.as_ref()?.name.clone();
+    Some(looks.map(|(before, after)| RouterFacts { name, before, after }))
+}
+
+/// Both looks at a router, or why one of them is missing.
+pub(super) fn both(
+    before: Option<Result<Snapshot, Missing>>,
+    after: Option<Result<Snapshot, Missing>>,
+) -> Option<Result<(Snapshot, Snapshot), Missing>> {
+    let (before, after) = before.zip(after)?;
+    Some(before.and_then(|before| Ok((before, after?))))
 }
 
 /// The address of the traffic's receiver.
@@ -206,6 +221,17 @@ async fn meanwhile<T>(client: &mut Client, answer: impl Future<Output = T>) -> T
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_look_that_failed_is_the_reason_why_nothing_is_known_of_the_router() {
+        let failed = |why: &'static str| Some(Err(Missing::because(why)));
+        let look = || Some(Ok(Snapshot::default()));
+        let why = |looks: Option<Result<_, Missing>>| looks.unwrap().unwrap_err().to_string();
+        assert_eq!(why(both(failed("lost"), look())), "lost");
+        assert_eq!(why(both(look(), failed("lost"))), "lost");
+        assert_eq!(both(look(), look()), Some(Ok(Default::default())));
+        assert_eq!(both(None, None), None);
+    }
 
     #[test]
     fn of_a_router_only_its_shaper_counts() {

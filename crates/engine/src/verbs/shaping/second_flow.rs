@@ -11,9 +11,8 @@ use goodput_shaping::{has_queue_to_share, sharing};
 
 use super::ShapingRequest;
 use super::arrivals::train;
-use super::beside::run_together;
+use super::together::run_together;
 use super::train::{Sent, train_length_s, train_plan};
-use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
 
@@ -29,18 +28,17 @@ const MAX_SPARSE_PER_S: f64 = 1000.0;
 /// conversation of the test is silent, and the server lets it be for 15 s.
 const TOGETHER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What was sent, with what a second flow beside another train shows of the queue.
-///
-/// # Errors
-/// After an interrupt. Whatever else fails is the reason why it is unknown whether the queue is fair.
+/// What was sent, with what a second flow beside another train shows of the queue. Whatever fails, or an interrupt, is the
+/// reason why it is unknown whether the queue is fair.
 pub(super) async fn with_second_flow(
     request: &ShapingRequest,
     mut sent: Sent,
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
-) -> Result<Sent, EngineError> {
+) -> Sent {
     let rate = sent.shaping.as_ref().ok().and_then(rate_of_queue);
     let found = match (rate, request.plan.socket.source_port) {
+        _ if interrupt.is_raised() => Err(Missing::because(interrupt.in_words())),
         (None, _) => Err(Missing::because("too little waits to show it")),
         (_, Some(_)) => Err(Missing::because(
             "a second flow needs another source port, which may be of another class",
@@ -51,13 +49,10 @@ pub(super) async fn with_second_flow(
             beside(request, rate, interrupt).await
         }
     };
-    if interrupt.is_raised() {
-        return Err(EngineError::Interrupted);
-    }
     if let Ok(Shaping { queue: Known::Value(queue), .. }) = &mut sent.shaping {
         queue.between_flows = found.into();
     }
-    Ok(sent)
+    sent
 }
 
 /// The rate of a shaper whose queue is long enough for the question, bits per second of frames.

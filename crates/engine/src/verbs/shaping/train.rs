@@ -79,18 +79,31 @@ impl Sent {
 }
 
 impl Sent {
-    /// The same with the waits for its rate that a router's queueing discipline counted meanwhile, if one was asked before and
-    /// after.
-    pub(super) fn counted_at(mut self, router: Option<(Snapshot, Snapshot)>, seconds: f64) -> Self {
-        let Some((before, after)) = router else { return self };
-        if self.trains > 1.0 {
+    /// The same with the waits for its rate that a router's queueing discipline counted meanwhile, if one was named, or the
+    /// reason why they are unknown. This host's own counts are of another queueing discipline.
+    pub(super) fn counted_at(
+        mut self,
+        router: Option<Result<(Snapshot, Snapshot), Missing>>,
+        seconds: f64,
+    ) -> Self {
+        let counted = match router {
+            None => return self,
             // The router's counts are those of both trains.
-            self.facts = None;
-            if let Ok(train) = &mut self.shaping {
-                train.rate_waits_per_call = Known::missing("two trains were counted together");
+            Some(Ok(_)) if self.trains > 1.0 => {
+                Err(Missing::because("two trains were counted together"))
             }
-            return self;
-        }
+            Some(counted) => counted,
+        };
+        let (before, after) = match counted {
+            Ok(looks) => looks,
+            Err(why) => {
+                self.facts = None;
+                if let Ok(train) = &mut self.shaping {
+                    train.rate_waits_per_call = Known::Missing(why);
+                }
+                return self;
+            }
+        };
         if let (Ok(train), Some(calls)) = (&mut self.shaping, self.calls)
             && let Ok(waits) = before.grown(&after, "qdisc.overlimits")
         {
@@ -101,7 +114,10 @@ impl Sent {
     }
 }
 
-/// Sends a train, if the far end can report on it.
+/// Sends a train, if the far end can report on it. An interrupt ends what comes after the first one that came whole.
+///
+/// # Errors
+/// If no train comes whole, or the file for its times can't be written.
 pub(super) async fn send_train(
     request: &ShapingRequest,
     client: &mut Client,
@@ -131,7 +147,6 @@ pub(super) async fn send_train(
         listener(Event::Note { text: text.into() });
         match one(client, &Plan { mover: SINGLE.into(), ..plan }, interrupt).await {
             Ok(single) => run = single.instead_of(run, &request.configured),
-            Err(why @ (EngineError::Interrupted | EngineError::Io { .. })) => return Err(why),
             Err(why) => {
                 let text = format!("single datagrams were not all sent: {why}");
                 listener(Event::Note { text });
@@ -291,14 +306,18 @@ pub(super) fn train_plan(request: &ShapingRequest) -> Plan {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     const CONFIGURED: Configured =
         Configured { rate: BitRate(1e9), tolerance_percent: 2.0, max_burst: None, counts: None };
 
     /// What single datagrams show, as JSON of a train's estimate.
-    fn single(kind: &str, offered: f64, rate: &serde_json::Value) -> Result<Shaping, Missing> {
+    pub(in crate::verbs::shaping) fn single(
+        kind: &str,
+        offered: f64,
+        rate: &serde_json::Value,
+    ) -> Result<Shaping, Missing> {
         let gaps = serde_json::json!({ "longest_s": 0.0, "histogram": [] });
         let train = serde_json::json!({
             "kind": kind, "payload_bytes": 1472, "packet_bytes": 1500, "frame_bytes": 1514, "sent": 9000, "lost": 0,

@@ -1,4 +1,4 @@
-//! What a capture at one of the ends adds.
+//! Bursts of TCP that a capture at one of the ends shows.
 
 use goodput_model::{CapturedPayload, PacketCapture, Seconds, Transport};
 

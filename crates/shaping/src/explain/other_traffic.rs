@@ -4,7 +4,7 @@ use goodput_model::Shaping;
 
 use super::Sender;
 use super::local::{bottleneck, by_table, used_class};
-use crate::others::{Around, Beside, Counted, Others};
+use crate::others::{Around, Counted, OtherTraffic, Others};
 
 /// Smallest share of the test's own traffic that counts: what counters add to a packet differs by less.
 const MIN_SHARE: f64 = 0.01;
@@ -19,9 +19,9 @@ struct Own {
 }
 
 /// What others sent beside a train and beside TCP, as far as it was counted.
-pub fn beside(sender: &Sender, train: Option<&Shaping>) -> Beside {
+pub fn other_traffic(sender: &Sender, train: Option<&Shaping>) -> OtherTraffic {
     let around = sender.around_train.as_ref().zip(train);
-    Beside {
+    OtherTraffic {
         train: around.and_then(|(around, train)| others(sender, around, &own_of_train(train))),
         tcp: sender
             .around_tcp
