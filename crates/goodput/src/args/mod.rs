@@ -23,6 +23,7 @@ pub use options::{
     asks_for_something, with_defaults,
 };
 pub use values::local::LocalAddress;
+pub use values::router::RouterAddress;
 pub use values::setting::spelled;
 pub use values::{frequency, rate, steps, unfit};
 pub use verbs::*;

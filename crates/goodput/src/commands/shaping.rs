@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use goodput_engine::{Credentials, ProveRequest, ShapingRequest, Target, shaping};
-use goodput_model::{BitRate, Confirmation, Record, ShapingTest, SinceLast, SocketOptions};
+use goodput_model::{BitRate, Confirmation, Plan, Record, ShapingTest, SinceLast, SocketOptions};
 
 use super::measured::{self, Runs};
 use super::settings::settle_leftovers;
@@ -45,7 +45,7 @@ pub fn run(args: &ShapingArgs, state: Option<PathBuf>) -> Result<Exit> {
         .announced(announced);
     let last = |record: &mut Record| match args.output.no_store {
         true => Ok(()),
-        false => compare_with_last(record).context("the history was not read"),
+        false => compare_with_last(record, &request.plan).context("the history was not read"),
     };
     Runs { output: &args.output, live, text: &report::shaping::text, judge: judged }.report_after(
         async |interrupt, listener| shaping(&request, interrupt, listener).await,
@@ -74,17 +74,11 @@ fn prove(args: &ShapingArgs, state: Option<PathBuf>) -> Result<Option<ProveReque
     Ok(Some(how))
 }
 
-/// Notes what changed since the last test of the same shaper in the history.
-fn compare_with_last(record: &mut Record) -> Result<()> {
+/// Notes what changed since the last test of the same shaper in the history. `wanted` is the plan that was asked for: the
+/// record of a test without TCP has that of its train.
+fn compare_with_last(record: &mut Record, wanted: &Plan) -> Result<()> {
     let Some(now) = &record.shaping else { return Ok(()) };
-    let is_same = |old: &Record| {
-        let tested = |test: &ShapingTest| {
-            (test.configured_bits_per_s, asked(test)) == (now.configured_bits_per_s, asked(now))
-        };
-        let same_way = old.plan.direction == record.plan.direction
-            && own_socket(old, now) == own_socket(record, now);
-        same_way && old.incomplete.is_none() && old.shaping.as_deref().is_some_and(tested)
-    };
+    let is_same = |old: &Record| is_same(old, now, wanted);
     let last = history()?.newest("shaping", &record.target, &measured::soon(), is_same)?;
     for why in &last.unread {
         screen::say(format_args!("goodput: not compared with an earlier test: {why}"));
@@ -98,17 +92,26 @@ fn compare_with_last(record: &mut Record) -> Result<()> {
     Ok(())
 }
 
+/// Whether `old` has a whole test of the shaper that was tested `now`, by the same way.
+fn is_same(old: &Record, now: &ShapingTest, wanted: &Plan) -> bool {
+    let tested = |test: &ShapingTest| {
+        (test.configured_bits_per_s, asked(test)) == (now.configured_bits_per_s, asked(now))
+    };
+    let same_way = old.plan.direction == wanted.direction
+        && own_socket(&old.plan.socket, now) == own_socket(&wanted.socket, now);
+    same_way && old.incomplete.is_none() && old.shaping.as_deref().is_some_and(tested)
+}
+
 /// The classes that were tested, with their rates.
 fn asked(test: &ShapingTest) -> Vec<(&str, BitRate)> {
     test.classes.iter().map(|class| (class.name.as_str(), class.rate_bits_per_s)).collect()
 }
 
-/// The socket options of a record, without the mark of the class that it is of.
-fn own_socket(record: &Record, test: &ShapingTest) -> SocketOptions {
-    let socket = record.plan.socket.clone();
+/// The socket options of a test, without the mark of the class that they are of.
+fn own_socket(socket: &SocketOptions, test: &ShapingTest) -> SocketOptions {
     match test.classes.is_empty() {
-        true => socket,
-        false => SocketOptions { dscp: None, source_port: None, ..socket },
+        true => socket.clone(),
+        false => SocketOptions { dscp: None, source_port: None, ..socket.clone() },
     }
 }
 
@@ -131,7 +134,36 @@ fn exit(test: &ShapingTest) -> Exit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::NotProven;
+    use goodput_model::{Direction, Kind, NotProven};
+
+    #[test]
+    fn a_test_is_compared_with_one_that_asked_for_the_same() {
+        let json = include_str!("../../../store/tests/golden/v1/test.json");
+        let of = |plan: Plan, test: ShapingTest| Record {
+            kind: Kind::Shaping,
+            plan,
+            shaping: Some(Box::new(test)),
+            incomplete: None,
+            ..Record::from_json(json).unwrap()
+        };
+        let with = |congestion: &str| Plan {
+            socket: SocketOptions {
+                congestion: Some(congestion.into()),
+                ..SocketOptions::default()
+            },
+            ..Plan::standard()
+        };
+        let test = |rate| ShapingTest::of(BitRate(rate));
+        let old = of(with("bbr"), test(1e8));
+        // The train of a test without TCP has no congestion control; what was asked for counts.
+        assert!(is_same(&old, &test(1e8), &with("bbr")));
+        assert!(!is_same(&old, &test(1e8), &with("cubic")));
+        assert!(!is_same(&old, &test(2e8), &with("bbr")));
+        let reverse = Plan { direction: Direction::Reverse, ..with("bbr") };
+        assert!(!is_same(&old, &test(1e8), &reverse));
+        let part = Record { incomplete: Some("no TCP".into()), ..old };
+        assert!(!is_same(&part, &test(1e8), &with("bbr")));
+    }
 
     #[test]
     fn a_proof_without_a_question_leaves_the_answer_of_the_test() {

@@ -6,9 +6,13 @@ use std::process;
 
 use anyhow::{Context, Result, bail};
 use clap::{Arg, Command, CommandFactory};
-use goodput_model::Direction;
+use goodput_engine::ClassRequest;
+use goodput_shaping::ClassAsked;
 
-use crate::args::{Cli, CredentialArgs, OutputArgs, ShapingArgs};
+use crate::args::{
+    Cli, CredentialArgs, DEFAULT_TOLERANCE_PERCENT, LocalAddress, OutputArgs, ProofArgs,
+    RouterAddress, RouterArgs, ScheduleArgs, ShaperArgs, ShapingArgs, TrafficArgs,
+};
 use crate::data_dirs::chosen_file;
 use crate::exit::Exit;
 use crate::screen;
@@ -24,12 +28,7 @@ pub fn show(args: &ShapingArgs, state: Option<&Path>, calendar: &str) -> Result<
     let words = command(std::env::args_os().skip(1))?;
     let program = std::env::current_exe().context("the path of goodput is unknown")?;
     let program = program_word(program.to_str().context("the path of goodput is not UTF-8")?)?;
-    let plan = args.traffic.plan();
-    let dscp = plan.socket.dscp.map(|dscp| format!("dscp{dscp}"));
-    let reverse = (plan.direction == Direction::Reverse).then(|| "reverse".to_owned());
-    let classes = args.shaper.classes.iter().map(|class| Some(class.asked.name.clone()));
-    let parts = [Some(target.clone()), Some(rate.to_string()), reverse, dscp];
-    let name = unit(&parts.into_iter().chain(classes).collect::<Vec<_>>());
+    let name = unit(&parts(args));
     let purpose = format!("Test whether the shaper towards {} gives {rate}", specifiers(target));
     let exec = [vec![program], words].concat().join(" ");
     let mut context = environment(|name| std::env::var_os(name))?;
@@ -144,6 +143,56 @@ fn specifiers(text: &str) -> String {
     text.replace('%', "%%")
 }
 
+/// Whatever makes a test another one, so that it has units of its own. What is left as it is by default has no part, nor have
+/// credentials, files and the output.
+fn parts(args: &ShapingArgs) -> Vec<Option<String>> {
+    let ShapingArgs {
+        target,
+        shaper: ShaperArgs { rate, tolerance, max_burst, classes },
+        traffic: TrafficArgs { reverse, ipv4, ipv6, bind, congestion, dscp, times: _ },
+        router: RouterArgs { router, router_token_file: _, access: _ },
+        proof: ProofArgs { prove, max_time: _, seed: _ },
+        schedule: ScheduleArgs { show_timer: _ },
+        capture: _,
+        credentials: _,
+        output: _,
+    } = args;
+    let is_on = |on: &bool, word: &str| on.then(|| word.to_owned());
+    let tolerance = (*tolerance != DEFAULT_TOLERANCE_PERCENT).then_some(tolerance);
+    let class = |class: &ClassRequest| {
+        let ClassAsked { name, rate, ceil } = &class.asked;
+        let ceil = ceil.map(|ceil| format!("-up-to-{ceil}")).unwrap_or_default();
+        Some(format!("{name}-{rate}{ceil}"))
+    };
+    let one_each = [
+        Some(target.clone()),
+        Some(rate.to_string()),
+        is_on(reverse, "reverse"),
+        dscp.map(|dscp| format!("dscp{dscp}")),
+        is_on(ipv4, "ipv4"),
+        is_on(ipv6, "ipv6"),
+        bind.as_ref().map(from),
+        congestion.clone(),
+        router.as_ref().map(by),
+        tolerance.map(|percent| format!("within-{percent}")),
+        max_burst.map(|burst| format!("burst-{}", burst.0)),
+        is_on(prove, "prove"),
+    ];
+    one_each.into_iter().chain(classes.iter().map(class)).collect()
+}
+
+fn from(LocalAddress { ip, device }: &LocalAddress) -> String {
+    let device = device.as_ref().map(|device| format!("-{device}"));
+    format!("from-{ip}{}", device.unwrap_or_default())
+}
+
+fn by(router: &RouterAddress) -> String {
+    match router {
+        RouterAddress::Ssh(address) => format!("by-{address}"),
+        RouterAddress::Goodput(server) => format!("by-{server}"),
+    }
+}
+
 /// A name for the units of a test: of its target, and of whatever else makes it another test.
 fn unit(parts: &[Option<String>]) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || ".-".contains(c) { c } else { '-' };
@@ -158,6 +207,7 @@ fn unit(parts: &[Option<String>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::Command as Verb;
 
     #[test]
     fn the_command_line_is_kept_without_the_option_and_quoted() {
@@ -182,6 +232,47 @@ mod tests {
         assert_eq!(lines.lines().collect::<Vec<_>>(), expected);
         assert_eq!(environment(|_| None).unwrap(), "");
         assert!(environment(|_| Some("a\nb".into())).is_err());
+    }
+
+    #[test]
+    fn every_other_test_has_another_unit() {
+        let name = |more: &str| {
+            let words = format!("goodput shaping nas --rate 20mbit {more}");
+            let cli = Cli::from_words(words.split_whitespace().map(OsString::from)).unwrap();
+            let Verb::Shaping(args) = cli.command else { panic!("another verb") };
+            unit(&parts(&args))
+        };
+        let usual = "goodput-shaping-nas-20-Mbit-s";
+        for same in ["", "--tolerance 2%", "--show-timer=weekly", "--json", "--token-file t"] {
+            assert_eq!(name(same), usual, "{same}");
+        }
+        let others = [
+            "-R",
+            "-4",
+            "-6",
+            "--dscp ef",
+            "--bind 192.0.2.1",
+            "--bind 192.0.2.1%eth0",
+            "--congestion bbr",
+            "--router r",
+            "--router ssh://r",
+            "--tolerance 1%",
+            "--max-burst 9KB",
+            "--prove",
+            "--class ef=5mbit --class be=15mbit",
+            "--class ef=5mbit..9mbit --class be=15mbit",
+            "--class ef=6mbit --class be=14mbit",
+        ];
+        let mut names: Vec<_> = others.iter().map(|more| name(more)).collect();
+        names.push(usual.into());
+        let count = names.len();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), count, "{names:?}");
+        assert_eq!(
+            name("--bind 192.0.2.1%eth0 -R"),
+            format!("{usual}-reverse-from-192.0.2.1-eth0")
+        );
     }
 
     #[test]

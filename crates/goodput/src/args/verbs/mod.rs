@@ -38,7 +38,10 @@ pub use old_names::AsArgs;
 pub use report::ReportArgs;
 pub use serve::{ServeArgs, ServedFileArgs, WhenBusy};
 pub use settings::{AtArgs, Settings};
-pub use shaping::ShapingArgs;
+pub use shaping::{
+    DEFAULT_TOLERANCE_PERCENT, ProofArgs, RouterArgs, ScheduleArgs, ShaperArgs, ShapingArgs,
+    TrafficArgs,
+};
 pub use test::TestArgs;
 pub use top::{Order, TopArgs};
 pub use tune::TuneArgs;

@@ -37,7 +37,8 @@ The history keeps each result. The next test of the same target and rate says wh
 
 With --class, goodput measures TCP of each class alone, then TCP of all classes at the same time, then datagrams of all \
 classes at the same time. The report says for each class the rate it got, whether it borrows up to its ceil, and whether \
-it starves. The exit code is 0 only if each class gets its rate. All of this takes 3 s for each class, and 9 s.
+it starves. The exit code is 0 only if each class gets its rate. All of this takes 9 s plus 3 s per class, longer if \
+the queue holds over a second.
 
 A far end that is not goodput doesn't report when datagrams arrive. goodput then measures TCP alone, and judges the shaper \
 by that.
@@ -54,6 +55,9 @@ Examples:
     goodput shaping nas --rate 100mbit --show-timer=hourly
 
 Exit codes: 0 the shaper gives its rate, 1 it does not, 2 could not do it, 3 not permitted, 4 inconclusive.";
+
+/// Largest difference from the rate that passes if none was typed, percent.
+pub const DEFAULT_TOLERANCE_PERCENT: f64 = 2.0;
 
 /// `goodput shaping`
 #[derive(Debug, Args)]
