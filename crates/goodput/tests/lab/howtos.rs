@@ -1,5 +1,5 @@
 //! The how-tos of `docs/howto`: each of their commands is typed into a shell, and what they show must appear. Numbers may
-//! differ, words may not.
+//! differ, words may not. What gets hardly anything of a rate on a page, a part of it, or nearly all, gets as much here.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -36,6 +36,7 @@ pub fn all() -> Vec<Test> {
         disturbed::judged("howto::nfs_sizes", cable, replay_with_nfs),
         disturbed::judged("howto::mesh", cable, replay_with_nats),
         Test::of_facts("howto::a_line_that_is_missing_is_found", a_missing_line_is_found),
+        Test::of_facts("howto::another_share_of_a_rate_is_found", another_share_is_found),
     ]
 }
 
@@ -144,12 +145,40 @@ fn steps(page: &str) -> Vec<Step> {
 
 /// The first shown line that is not among those said, in this order.
 fn missing<'a>(shown: &'a [String], said: &[String]) -> Option<&'a String> {
-    let mut said = said.iter().map(|line| words(line));
+    let mut said = said.iter().map(|line| (words(line), Share::gotten(line)));
     shown.iter().filter(|line| line.trim() != ANY.to_string()).find(|line| {
-        let wanted = words(line.trim_end_matches(ANY));
+        let (wanted, share) = (words(line.trim_end_matches(ANY)), Share::gotten(line));
         let is_whole = !line.ends_with(ANY);
-        !said.any(|one| if is_whole { one == wanted } else { one.starts_with(&wanted) })
+        !said.any(|(one, gotten)| {
+            let is_same = if is_whole { one == wanted } else { one.starts_with(&wanted) };
+            is_same && (share.is_none() || gotten == share)
+        })
     })
+}
+
+/// How much of a configured rate something gets. The steps of a page differ by this on any machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Share {
+    /// Less than a tenth: it collapses.
+    Hardly,
+    /// From a tenth to less than 95 %.
+    Part,
+    /// At least 95 %.
+    Nearly,
+}
+
+impl Share {
+    /// That of a line like `TCP gets 443.2 Mbit/s, -55.7 %`.
+    fn gotten(line: &str) -> Option<Self> {
+        let (who, difference) = line.rsplit_once(", ")?;
+        let percent: f64 = difference.strip_suffix(" %")?.parse().ok()?;
+        let is_gotten = who.split_whitespace().any(|word| ["get", "gets"].contains(&word));
+        is_gotten.then_some(match 100.0 + percent {
+            ..10.0 => Self::Hardly,
+            10.0..95.0 => Self::Part,
+            _ => Self::Nearly,
+        })
+    }
 }
 
 /// A line without its numbers, their signs and their prefixes.
@@ -258,4 +287,16 @@ fn a_missing_line_is_found() -> Result<(), Failed> {
     check(missing(&["a 1 B", "limited by x"]).is_some(), "a unit may not")?;
     check(missing(&["limited by x", "a 1 bit/s"]).is_some(), "nor the order")?;
     check(words("-0.4 % (99 % interval ±1.2k)") == words("+10 % (95 % interval 7)"), "signs may")
+}
+
+fn another_share_is_found() -> Result<(), Failed> {
+    let gets = |percent: &str| format!("TCP gets 1 Mbit/s, {percent} %");
+    let shares = ["-99.9", "-47.2", "+0.3"].map(gets);
+    for shown in &shares {
+        let others: Vec<_> = shares.iter().filter(|other| *other != shown).cloned().collect();
+        let found = missing(std::slice::from_ref(shown), &others).is_some();
+        check(found, "another share of the rate is another line")?;
+    }
+    let near = ["-91.0", "-20.0", "-4.9"].map(gets);
+    check(missing(&shares, &near).is_none(), "the same share may be another number")
 }
