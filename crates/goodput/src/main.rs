@@ -15,6 +15,7 @@ mod expect;
 mod far_end;
 mod file_servers;
 mod fit;
+mod foreign;
 mod history_thread;
 mod json_lines;
 mod key_files;

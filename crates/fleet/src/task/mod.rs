@@ -4,6 +4,7 @@ mod agent;
 mod hold;
 mod language;
 mod left;
+mod measured;
 mod message;
 mod newest;
 mod sealed;

@@ -5,13 +5,13 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use goodput_model::{Record, plain_char};
-use goodput_store::{Added, DayCounts, RecordError, Store, Wanted, read_record};
-use jiff::Timestamp;
+use goodput_model::Record;
+use goodput_store::{Added, DayCounts, RecordError, Store, Wanted};
 use jiff::civil::Date;
 use sha2::{Digest, Sha256};
 
 use crate::exit::Exit;
+use crate::foreign::{foreign, plain_json};
 use crate::json_lines::{self, WrongLine};
 use crate::report::style::plain;
 use crate::screen;
@@ -134,42 +134,6 @@ fn nothing_kept(wrong: &WrongLine) -> anyhow::Error {
     anyhow!(
         "{wrong}; nothing was imported{others}: mend or delete this line, and import the file again"
     )
-}
-
-/// A record that another machine wrote. Lists go by its time, so it has to be one.
-fn foreign(json: &str) -> Result<Record> {
-    let record = read_record(json)?;
-    let time = record.started.parse::<Timestamp>();
-    if time.is_err() || !record.started.ends_with('Z') {
-        bail!(
-            "the record began at {:?}, which is no time in UTC like 2026-01-31T12:00:00Z",
-            record.started
-        );
-    }
-    let json = record.to_json()?;
-    let clean = plain_json(&json);
-    Ok(if clean == json { record } else { read_record(&clean)? })
-}
-
-/// The JSON with texts that change no screen: of what is not a character to read, only ends of lines stay, which lines of
-/// a file have.
-fn plain_json(json: &str) -> String {
-    let mut clean = String::with_capacity(json.len());
-    let mut chars = json.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' => match chars.next() {
-                Some(kept @ ('"' | '\\' | '/' | 't' | 'n')) => clean.extend(['\\', kept]),
-                // A control character, by four digits or by a letter.
-                Some('u') => clean.extend(chars.nth(3).map(|_| char::REPLACEMENT_CHARACTER)),
-                _ => clean.push(char::REPLACEMENT_CHARACTER),
-            },
-            // Between the texts.
-            '\n' => clean.push(c),
-            _ => clean.push(plain_char(c)),
-        }
-    }
-    clean
 }
 
 /// Keeps a record unless the history has it.

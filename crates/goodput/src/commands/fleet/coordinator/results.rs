@@ -10,13 +10,13 @@ use goodput_fleet::{
     End, Mesh, Outcome, Question, SLOW_PERCENT, Tally, Task, Unusable, seen_between,
 };
 use goodput_model::{Record, plain_char};
-use goodput_store::read_record;
 
 use super::folder::Folder;
 use super::metrics::FleetMetrics;
 use crate::commands::fleet::agent::Saving;
 use crate::data_dirs::history;
 use crate::exit::{self, Exit};
+use crate::foreign::foreign;
 use crate::history_thread::HistoryThread;
 use crate::speaker::now;
 use crate::{report, screen};
@@ -85,15 +85,15 @@ impl<'a> Results<'a> {
     /// Before this process ends: tries once more to save what waits for the history, and says how much still does.
     pub async fn end(&self) {
         let Some(saving) = &self.saving else { return };
-        let left = match saving.end().await {
+        let (left, them) = match saving.end().await {
             Ok(0) => return,
             Err(why) => return say(&why),
-            Ok(1) => "1 record waits".into(),
-            Ok(left) => format!("{left} records wait"),
+            Ok(1) => ("1 record waits".into(), "it"),
+            Ok(left) => (format!("{left} records wait"), "them"),
         };
         screen::say(format_args!(
             "goodput: {left} on this disk for the history; the next `goodput fleet run` here with the same history saves \
-             them"
+             {them}"
         ));
     }
 
@@ -154,7 +154,7 @@ impl<'a> Results<'a> {
     /// outcome was printed and counted before.
     pub async fn add_wanted(&self, task: &Task, outcome: &[u8], is_old: bool) -> Result<()> {
         if is_old {
-            if let Ok((record, _)) = said(outcome) {
+            if let Ok((record, _)) = said(task, outcome) {
                 self.keep(task, Arc::new(record)).await;
             }
             return Ok(());
@@ -174,7 +174,7 @@ impl<'a> Results<'a> {
 
     /// Keeps the record of an outcome, if it has one; and what to say of it.
     async fn taken(&self, task: &Task, outcome: &[u8]) -> (Option<(i64, Arc<Record>)>, String) {
-        let said = said(outcome);
+        let said = said(task, outcome);
         if let Some(metrics) = &self.metrics {
             metrics.see(task, said.as_ref().ok().map(|(record, _)| record));
         }
@@ -235,17 +235,23 @@ fn print(number: &str, task: &Task, text: &str) -> Result<()> {
     Ok(screen::line(format_args!("{now}  {number}  {sender} → {receiver}  {text}"))?)
 }
 
-/// The record of an outcome with what to say of it, or why there is none.
-pub(in crate::commands::fleet) fn said(outcome: &[u8]) -> Result<(Record, String), String> {
-    let record = record(outcome)?;
+/// The record of a task's outcome with what to say of it, or why there is none.
+pub(in crate::commands::fleet) fn said(
+    task: &Task,
+    outcome: &[u8],
+) -> Result<(Record, String), String> {
+    let record = record(task, outcome)?;
     let text = in_words(&record);
     Ok((record, text))
 }
 
-/// The record of an outcome, or why there is none.
-fn record(outcome: &[u8]) -> Result<Record, String> {
-    match Outcome::read(outcome)?.end {
-        End::Record(record) => read_record(&record.to_string()).map_err(|why| why.to_string()),
+/// The record of a task's outcome, or why there is none. Whoever may publish outcomes of a site can write anything.
+fn record(task: &Task, outcome: &[u8]) -> Result<Record, String> {
+    match Outcome::read(outcome)?.of(task)? {
+        End::Record(record) => {
+            let record = foreign(&record.to_string()).map_err(|why| exit::in_words(&why))?;
+            task.record(record)
+        }
         End::Reason(why) => Err(why),
     }
 }
@@ -263,6 +269,8 @@ fn in_words(record: &Record) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use goodput_model::Sites;
+    use goodput_store::read_record;
 
     #[test]
     fn a_test_of_a_turn_has_a_time_of_the_turn_whatever_its_agent_s_clock_says() {
@@ -276,14 +284,33 @@ mod tests {
     #[test]
     fn an_outcome_is_a_record_or_a_reason() {
         let json = include_str!("../../../report/example/record.json");
-        let end = End::Record(serde_json::from_str(json).unwrap());
+        let mesh = Mesh::parse("x", "[site.a]\n[site.b]\ntarget = \"nas\"\n").unwrap();
+        let task = goodput_fleet::task_between(&mesh, "t", "a", "b").unwrap();
         let outcome = |end| serde_json::to_vec(&Outcome::new("t", "a", end)).unwrap();
-        let read = record(&outcome(end)).unwrap();
-        assert_eq!(read, read_record(json).unwrap(), "to the last bit");
+        let record = |end| record(&task, &outcome(end));
+        let end = End::Record(serde_json::from_str(json).unwrap());
+        let read = record(end).unwrap();
+        let sites = Some(Sites { near: "a".into(), far: "b".into() });
+        let whole = Record { sites, ..read_record(json).unwrap() };
+        assert_eq!(read, whole, "to the last bit");
         assert_eq!(in_words(&read), "419.9 Mbit/s, limited by shaper-burst");
-        assert_eq!(record(&outcome(End::Reason("busy".into()))), Err("busy".into()));
+        assert_eq!(record(End::Reason("busy".into())), Err("busy".into()));
         let newer = End::Record(serde_json::json!({ "format": 999 }));
-        assert!(record(&outcome(newer)).unwrap_err().contains("999"));
-        assert!(record(b"{").is_err());
+        assert!(record(newer).unwrap_err().contains("999"));
+        let with = |change: fn(&mut Record)| {
+            let mut record = whole.clone();
+            change(&mut record);
+            End::Record(serde_json::to_value(&record).unwrap())
+        };
+        let why = record(with(|record| record.started = "soon".into())).unwrap_err();
+        assert!(why.contains("no time in UTC"), "{why}");
+        let of_others = Sites { near: "b".into(), far: "c".into() };
+        let why = record(End::Record(
+            serde_json::to_value(Record { sites: Some(of_others), ..whole.clone() }).unwrap(),
+        ));
+        assert!(why.unwrap_err().contains("one of another test"));
+        let evil = record(with(|record| record.verdict.limit = "a\u{1b}[2J".into())).unwrap();
+        assert_eq!(evil.verdict.limit, "a\u{fffd}[2J");
+        assert!(super::record(&task, b"{").is_err());
     }
 }
