@@ -134,6 +134,11 @@ impl Meter {
         self.cost(self.payload)
     }
 
+    /// What the kernel counted on the line so far; none until it did. What waits in a socket is not in it.
+    pub fn on_the_line(&self) -> Option<Bytes> {
+        self.counted.map(|[line, _]| Bytes(line))
+    }
+
     /// Whether it would cost more than `limit` by the time it ends, if it goes on until the next sample. A test whose
     /// payload has all moved goes on no more.
     pub fn will_exceed(&self, limit: Bytes) -> bool {

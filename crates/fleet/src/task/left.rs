@@ -85,8 +85,8 @@ mod tests {
             why.contains("--budget of its own agent") && why.ends_with("again in 4 h"),
             "{why}"
         );
-        // One second at 6.4 kbit/s is 800 bytes: both must be free.
-        let paced = Task { rate: Some(BitRate(6400.0)), length_s: 1.0, ..task() };
+        // Half a second longer than its second, 3.84 kbit/s are 720 bytes of payload: both must be free.
+        let paced = Task { rate: Some(BitRate(3840.0)), length_s: 1.0, ..task() };
         let why = left.refuse("b", &paced).unwrap();
         assert!(why.contains("may take 800 B") && why.ends_with("again in 23 h"), "{why}");
         let longer = Task { length_s: 2.0, ..paced };

@@ -27,6 +27,7 @@ mod report;
 mod rounding;
 mod saved;
 mod serve;
+mod serve_cost;
 mod serve_metrics;
 mod serve_results;
 mod served;

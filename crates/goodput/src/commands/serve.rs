@@ -7,14 +7,15 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use goodput_engine::serve::{
-    Access, CaptureHelper, Config, Exclusive, Host, Keys, ServedFiles, ServerLimits, Sinks,
+    Access, CaptureHelper, Config, Counts, Exclusive, Host, Keys, ServedFiles, ServerLimits, Sinks,
     Sockets, serve,
 };
 use goodput_engine::{EngineError, share_heaps};
+use goodput_model::Bytes;
 use goodput_settings::GuardProgram;
 use goodput_settings::allowlist::AllowedSettings;
 use goodput_settings::helper::Helper;
-use goodput_web::Metrics;
+use goodput_web::{Listening, Metrics};
 use goodput_wire::keys::PrivateKey;
 use goodput_wire::protocols;
 use goodput_wire::session::{Limits, Protocol};
@@ -22,6 +23,7 @@ use jiff::Timestamp;
 
 use super::measured::{self, Signals};
 use super::notifier::Notifier;
+use super::serve_cost::ServedCost;
 use super::serve_metrics;
 use super::serve_results::LastResults;
 use super::served;
@@ -50,6 +52,11 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
     if let Some(results) = &results {
         config.watcher = Some(results.watching(config.watcher.take()));
     }
+    let cost = args.listen.max_cost.map(|most| (most, ServedCost::default()));
+    if let Some((_, cost)) = &cost {
+        config.watcher = Some(cost.watching(config.watcher.take()));
+    }
+    let counts = Arc::clone(&config.counts);
     let bind = args.listen.bind.as_ref().map(LocalAddress::scoped).transpose()?;
     let (mut sockets, usual) = match Sockets::from_systemd()? {
         // A parent that passes sockets has chosen the ports.
@@ -83,11 +90,7 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
         let mut signals = Signals::listen()?;
         let mut full_screen = None;
         if let (Some(listening), Some(results)) = (metrics, results) {
-            screen::say(format_args!("metrics on {}metrics", listening.url()?));
-            let counts = Arc::clone(&config.counts);
-            let read = move || serve_metrics::text(counts.read(), &results.read(Timestamp::now()));
-            let metrics = Metrics::new(read);
-            tokio::spawn(listening.serve(metrics));
+            tell_metrics(listening, results, Arc::clone(&counts))?;
         }
         let ready = || {
             // The parent process may have gone without waiting for this.
@@ -100,20 +103,40 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
                 () = signals.next() => {}
                 () = asked_to_quit(view.as_ref()) => {}
                 () = input_ended(args.listen.end_with_input) => {}
+                () = used_up(cost.as_ref(), &counts) => {}
             }
         };
         let served = serve(config, sockets, ready, stop).await;
         drop(full_screen);
+        if let Some((_, cost)) = &cost {
+            cost.tell(&counts);
+        }
         notifier.notify("STOPPING=1");
         anyhow::Ok(served?)
     })?;
     Ok(Exit::Fine)
 }
 
+/// Serves metrics as long as this process runs.
+fn tell_metrics(listening: Listening, results: LastResults, counts: Arc<Counts>) -> Result<()> {
+    screen::say(format_args!("metrics on {}metrics", listening.url()?));
+    let read = move || serve_metrics::text(counts.read(), &results.read(Timestamp::now()));
+    tokio::spawn(listening.serve(Metrics::new(read)));
+    Ok(())
+}
+
 /// Waits until someone who watches ends the server; for ever, if nobody watches.
 async fn asked_to_quit(view: Option<&ServerView>) {
     match view {
         Some(view) => view.quit().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits until measurements have cost what they may; for ever, if they may cost anything.
+async fn used_up(cost: Option<&(Bytes, ServedCost)>, counts: &Counts) {
+    match cost {
+        Some((most, cost)) => cost.used_up(*most, counts).await,
         None => std::future::pending().await,
     }
 }

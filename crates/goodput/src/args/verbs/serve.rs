@@ -73,6 +73,11 @@ pub struct ListenArgs {
     /// For a program that started this one, which then leaves no port open when it is killed.
     #[arg(long, hide = true)]
     pub end_with_input: bool,
+    /// End when tests have cost the line so many bytes; print their cost
+    ///
+    /// For a program that started this one and has a budget.
+    #[arg(long, value_name = "BYTES", value_parser = size::positive, hide = true)]
+    pub max_cost: Option<Bytes>,
     /// Print this instead of the listening addresses
     #[arg(long, value_name = "TEXT", hide = true)]
     pub announce: Option<String>,

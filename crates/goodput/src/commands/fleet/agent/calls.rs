@@ -13,7 +13,7 @@ use tokio::sync::OwnedMutexGuard;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::here::Here;
-use super::listener::Listener;
+use super::listener::{Cost, Listener};
 use crate::commands::fleet::places::BEAT;
 use crate::commands::fleet::trouble::Trouble;
 use crate::commands::spent::Note;
@@ -35,8 +35,8 @@ struct Open {
     listener: Option<Listener>,
     /// When its caller is asked next; none: never, because an older one can't be asked.
     asks: Option<Instant>,
-    /// What tests may have cost, by their tasks and the words of the sites that called.
-    notes: HashMap<(String, String), Note>,
+    /// What tests may have cost, and what their servers have counted, by their tasks and the words of the sites that called.
+    notes: HashMap<(String, String), (Note, Cost)>,
     /// What is refused: whoever may call may do so at any rate, and choose words of the answer.
     trouble: Trouble,
 }
@@ -158,9 +158,9 @@ async fn opened(
         return Err(refused("again")(why));
     }
     let near = (caller, &*invitation.key);
-    let listener = Listener::open(&task, near, here.limits.max_rate, turn).await;
+    let listener = Listener::open(&task, near, (here.limits.max_rate, left), turn).await;
     let listener = listener.map_err(refused("listener"))?;
-    note(here, &task, left, caller, open).await.map_err(refused("budget"))?;
+    note(here, &task, left, &listener, open).await.map_err(refused("budget"))?;
     let (port, key) = (listener.port, listener.key.to_string());
     open.listener = Some(listener);
     open.asks = invitation.can_be_asked.then(|| Instant::now() + BEAT);
@@ -202,14 +202,15 @@ async fn note(
     here: &Here<'_>,
     task: &Task,
     left: Option<Bytes>,
-    caller: &str,
+    listener: &Listener,
     open: &mut Open,
 ) -> Result<()> {
     let Some(note) = here.begin(task, left).await? else { return Ok(()) };
     if open.notes.len() >= MOST_NOTES {
         open.notes.clear();
     }
-    open.notes.insert((task.id.clone(), caller.into()), note);
+    let of = (task.id.clone(), listener.caller.clone());
+    open.notes.insert(of, (note, listener.cost.clone()));
     Ok(())
 }
 
@@ -221,7 +222,10 @@ async fn closed(here: &Here<'_>, farewell: &Farewell, caller: &str, open: &mut O
         listener.close().await;
         open.listener = None;
     }
-    let note = open.notes.remove(&(task.clone(), caller.to_owned()));
-    here.settle(note, Bytes(bytes.unwrap_or_default())).await;
+    if let Some((note, counted)) = open.notes.remove(&(task.clone(), caller.to_owned())) {
+        // Its own server counts, too: who calls may count wrong.
+        let bytes = Bytes(bytes.unwrap_or_default()).max(counted.bytes());
+        here.settle(Some(note), bytes).await;
+    }
     Answer::Closed
 }

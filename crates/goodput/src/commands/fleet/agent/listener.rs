@@ -5,21 +5,25 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use goodput_fleet::Task;
 use goodput_kernel::{SocketFilter, foreign_sockets};
-use goodput_model::BitRate;
+use goodput_model::{BitRate, Bytes};
 use goodput_wire::keys::{KeyFile, PublicKey};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::OwnedMutexGuard;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::target::{self, Far};
 use crate::args::rate;
+use crate::commands::serve_cost::COST;
 use crate::{key_files, screen};
 
 /// How long the server may take to begin, or to end.
@@ -40,8 +44,10 @@ pub(super) struct Listener {
     child: Child,
     /// It ends with this process, and with it the server.
     input: Option<ChildStdin>,
-    /// Until then it may print.
-    _lines: Lines<BufReader<ChildStdout>>,
+    /// What its test has cost, as it counts by itself.
+    pub cost: Cost,
+    /// Hears that, until it ends.
+    hears: JoinHandle<()>,
     /// Its key, and the list of keys that it knows.
     _folder: TempDir,
     closes: Instant,
@@ -51,12 +57,12 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    /// Starts a server for the near end of a task: the word of its site, and the key that it will prove. `turn` is this
-    /// agent's right to be in a test.
+    /// Starts a server for the near end of a task: the word of its site, and the key that it will prove. Its test may have at most
+    /// this rate, and cost so much. `turn` is this agent's right to be in a test.
     pub async fn open(
         task: &Task,
         (caller, near): (&str, &str),
-        max_rate: Option<BitRate>,
+        most: (Option<BitRate>, Option<Bytes>),
         turn: OwnedMutexGuard<()>,
     ) -> Result<Self> {
         let Far::Agent(_, asked) = target::of(task)? else {
@@ -65,7 +71,7 @@ impl Listener {
         let near: PublicKey = near.parse()?;
         let own = KeyFile::new("agent", rand::random())?;
         let folder = folder(&own, near).context("can't make the keys of a server")?;
-        let mut child = command(task, asked, max_rate, folder.path())
+        let mut child = command(task, asked, most, folder.path())
             .spawn()
             .context("can't start a server for the test")?;
         // Waiting for the child would close it.
@@ -79,6 +85,8 @@ impl Listener {
         let Some(port) = line?.as_deref().and_then(port) else {
             bail!("the server for the test did not begin; the agent's log says why")
         };
+        let cost = Cost::default();
+        let hears = tokio::spawn(cost.clone().hear(lines));
         Ok(Self {
             task: task.id.clone(),
             caller: caller.into(),
@@ -86,7 +94,8 @@ impl Listener {
             key: own.key.public(),
             child,
             input,
-            _lines: lines,
+            cost,
+            hears,
             _folder: folder,
             unheard: 0,
             closes: Instant::now() + Duration::from_secs_f64(task.length_s) + BESIDE,
@@ -117,6 +126,30 @@ impl Listener {
             && let Err(why) = self.child.kill().await
         {
             tracing::warn!("can't end the server of task {}: {why}", self.task);
+        }
+        // What it has said last.
+        if !self.hears.is_finished() {
+            let _ = timeout(BEGIN, &mut self.hears).await;
+        }
+    }
+}
+
+/// What a test has cost, bytes, as the server counts that is made for it: who calls may say anything. All clones share it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Cost(Arc<AtomicU64>);
+
+impl Cost {
+    /// What is known of it.
+    pub fn bytes(&self) -> Bytes {
+        Bytes(self.0.load(Ordering::Relaxed))
+    }
+
+    /// Hears what the server says until it ends.
+    async fn hear(self, mut lines: Lines<BufReader<ChildStdout>>) {
+        while let Ok(Some(line)) = lines.next_line().await {
+            if let Some(cost) = line.strip_prefix(COST).and_then(|cost| cost.parse().ok()) {
+                self.0.fetch_max(cost, Ordering::Relaxed);
+            }
         }
     }
 }
@@ -150,7 +183,12 @@ fn folder(own: &KeyFile, near: PublicKey) -> Result<TempDir> {
     Ok(folder)
 }
 
-fn command(task: &Task, port: Option<u16>, max_rate: Option<BitRate>, folder: &Path) -> Command {
+fn command(
+    task: &Task,
+    port: Option<u16>,
+    (max_rate, max_cost): (Option<BitRate>, Option<Bytes>),
+    folder: &Path,
+) -> Command {
     // The program as it was started, also if its file has been replaced since.
     let mut command = Command::new("/proc/self/exe");
     command
@@ -158,6 +196,7 @@ fn command(task: &Task, port: Option<u16>, max_rate: Option<BitRate>, folder: &P
         .args(["--protocols", "goodput", "--port", &port.unwrap_or(0).to_string()])
         .args(["--max-duration", &format!("{}s", task.length_s.ceil())])
         .args(max_rate.iter().flat_map(|most| ["--max-rate".into(), rate::typed(*most)]))
+        .args(max_cost.iter().flat_map(|most| ["--max-cost".into(), most.0.to_string()]))
         .arg("--key")
         .arg(folder.join("key"))
         .arg("--authorized-keys")

@@ -55,6 +55,23 @@ mod tests {
     use goodput_store::Store;
 
     #[test]
+    fn a_task_with_a_rate_is_expected_to_cost_at_least_what_a_watch_expects() {
+        let text = "[site.a]\n[site.b]\ntarget = \"b\"\n";
+        let mesh = goodput_fleet::Mesh::parse("x", text).unwrap();
+        let task = goodput_fleet::task_between(&mesh, "t", "a", "b").unwrap();
+        for (length_s, rate) in [(0.2, 1e6), (10.0, 1e9), (3600.0, 1e11)] {
+            let paced = goodput_fleet::Task {
+                length_s,
+                rate: Some(goodput_model::BitRate(rate)),
+                ..task.clone()
+            };
+            let payload = Bytes((rate * length_s / 8.0) as u64);
+            let (most, expected) = (paced.most_bytes().unwrap(), goodput_watch::cost_of(payload));
+            assert!(most >= expected, "{most} {expected}");
+        }
+    }
+
+    #[test]
     fn a_history_that_can_t_be_used_is_a_reason_and_no_empty_purse() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("history.db");
