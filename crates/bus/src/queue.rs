@@ -93,30 +93,60 @@ impl Queue {
     /// # Errors
     /// The server does not answer, or refuses the consumer.
     pub async fn inbox(&self, receiver: &str, patience: Duration) -> Result<Inbox, BusError> {
-        let stream = self.name();
-        let wait = format!("wait for messages (consumer {receiver} of the stream {stream})");
-        let config = pull::Config {
-            durable_name: Some(receiver.into()),
-            ack_policy: AckPolicy::Explicit,
-            ack_wait: patience,
-            filter_subject: self.of(receiver),
-            max_ack_pending: 1,
-            ..pull::Config::default()
-        };
-        // The request that makes a consumer ends with its filter.
-        let requests = ["INFO", "DURABLE.CREATE", "CREATE", "MSG.NEXT"];
-        let requests = requests.map(|request| format!("CONSUMER.{request}.{stream}.{receiver}"));
-        let made = format!("CONSUMER.CREATE.{stream}.{receiver}.{}", self.of(receiver));
-        let subjects: Vec<_> = requests.into_iter().chain([made]).collect();
+        let wait = format!("wait for messages ({})", self.consumer(receiver));
+        let subjects = self.subjects(receiver);
         let opened = async {
-            let consumer = self.stream.get_or_create_consumer(receiver, config).await;
-            let consumer = consumer.map_err(BusError::request(wait.clone()))?;
+            let consumer =
+                self.stream.get_or_create_consumer(receiver, self.config(receiver, patience));
+            let consumer = consumer.await.map_err(BusError::request(wait.clone()))?;
             let builder = consumer.stream().max_messages_per_batch(1);
             let messages = builder.heartbeat(PULL_HEARTBEAT).expires(PULL).messages().await;
             messages.map_err(BusError::request(wait.clone()))
         };
         let messages = self.bus.with_rights(&subjects, &wait, opened).await?;
         Ok(Inbox { bus: self.bus.clone(), messages, subjects, wait })
+    }
+
+    /// How many messages there are for a receiver: those that it has not got, and those that it works on. `patience` is that of
+    /// its inbox.
+    ///
+    /// # Errors
+    /// The server does not answer, or refuses the consumer.
+    pub async fn waiting(&self, receiver: &str, patience: Duration) -> Result<u64, BusError> {
+        let count = format!("count the messages of a queue ({})", self.consumer(receiver));
+        let counted = async {
+            // The server is asked whenever there is a consumer.
+            let consumer =
+                self.stream.get_or_create_consumer(receiver, self.config(receiver, patience));
+            let consumer = consumer.await.map_err(BusError::request(count.clone()))?;
+            let of = consumer.cached_info();
+            Ok(of.num_pending + of.num_ack_pending as u64)
+        };
+        self.bus.with_rights(&self.subjects(receiver), &count, counted).await
+    }
+
+    fn consumer(&self, receiver: &str) -> String {
+        format!("consumer {receiver} of the stream {}", self.name())
+    }
+
+    fn config(&self, receiver: &str, patience: Duration) -> pull::Config {
+        pull::Config {
+            durable_name: Some(receiver.into()),
+            ack_policy: AckPolicy::Explicit,
+            ack_wait: patience,
+            filter_subject: self.of(receiver),
+            max_ack_pending: 1,
+            ..pull::Config::default()
+        }
+    }
+
+    /// What the requests for a receiver's consumer end with. The one that makes it ends with its filter.
+    fn subjects(&self, receiver: &str) -> Vec<String> {
+        let stream = self.name();
+        let requests = ["INFO", "DURABLE.CREATE", "CREATE", "MSG.NEXT"];
+        let requests = requests.map(|request| format!("CONSUMER.{request}.{stream}.{receiver}"));
+        let made = format!("CONSUMER.CREATE.{stream}.{receiver}.{}", self.of(receiver));
+        requests.into_iter().chain([made]).collect()
     }
 }
 

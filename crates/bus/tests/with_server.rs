@@ -61,9 +61,12 @@ async fn a_message_comes_again_until_it_is_done_and_one_is_out_at_a_time() {
     for id in ["1", "1", "2"] {
         queue.put("a", id, &id).await.unwrap();
     }
+    queue.put("b", "of another", &0).await.unwrap();
+    assert_eq!(queue.waiting("a", PATIENCE).await.unwrap(), 2);
     let mut inbox = queue.inbox("a", PATIENCE).await.unwrap();
     let first = inbox.next().await.unwrap();
     assert_eq!(first.body(), b"\"1\"");
+    assert_eq!(queue.waiting("a", PATIENCE).await.unwrap(), 2, "also the one that is out");
     // A receiver that was killed. Its part is not for others.
     drop((first, inbox));
     let mut inbox = queue.inbox("a", PATIENCE).await.unwrap();
@@ -74,6 +77,7 @@ async fn a_message_comes_again_until_it_is_done_and_one_is_out_at_a_time() {
     let second = inbox.next().await.unwrap();
     assert_eq!(second.body(), b"\"2\"", "the same id is stored once");
     second.refuse().await.unwrap();
+    assert_eq!(queue.waiting("a", PATIENCE).await.unwrap(), 0);
     queue.put("a", "3", &"3").await.unwrap();
     assert_eq!(inbox.next().await.unwrap().body(), b"\"3\"");
 }

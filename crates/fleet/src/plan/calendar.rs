@@ -106,6 +106,14 @@ pub fn opening(mesh: &Mesh, now_s: f64) -> Option<(f64, Window)> {
     calendar.opening(now_s.rem_euclid(DAY_S)).filter(|(wait_s, _)| *wait_s > 0.0)
 }
 
+/// Whether one more test of this mesh, within a round, may begin at `now_s`, seconds since 1970: it would end within a window.
+pub fn has_window(mesh: &Mesh, now_s: f64) -> bool {
+    let calendar = Calendar::new(&mesh.windows, mesh.length_s);
+    let of_day_s = now_s.rem_euclid(DAY_S);
+    mesh.windows.is_empty()
+        || mesh.windows.iter().any(|window| calendar.room_in(*window, of_day_s) > 0)
+}
+
 /// Seconds until a round of this mesh may begin, at `now_s`, seconds since 1970; 0 within a window that has room for it.
 pub fn opens_in_s(mesh: &Mesh, now_s: f64) -> f64 {
     opening(mesh, now_s).map_or(0.0, |(wait_s, _)| wait_s)
@@ -146,6 +154,19 @@ mod tests {
         assert_eq!(wait(&Calendar::new(&whole_day, 600.0), 3599.0), Some(0.0));
         assert_eq!(wait(&Calendar::new(&windows, 6000.0), 0.0), None);
         assert_eq!(calendar.opening(12.5 * 3600.0), Some((9.5 * 3600.0, NIGHT)));
+    }
+
+    #[test]
+    fn within_a_round_a_test_begins_only_if_it_ends_within_a_window() {
+        let head = "[test]\nlength = \"100s\"\npause = \"20s\"\n";
+        let sites = "[site.a]\ntarget = \"a\"\n[site.b]\n";
+        let mesh = |windows: &str| Mesh::parse("x", &format!("{head}{windows}{sites}")).unwrap();
+        let noon = mesh("windows = [\"12:00-12:04\"]\n");
+        let at = |minute: f64| has_window(&noon, 3.0 * DAY_S + 12.0 * 3600.0 + minute * 60.0);
+        assert!(at(0.0) && at(2.0), "the second test of a round that fits");
+        assert!(!at(2.5), "the one before it took longer");
+        assert!(!at(5.0) && !at(-1.0));
+        assert!(has_window(&mesh(""), 0.0), "always");
     }
 
     #[test]

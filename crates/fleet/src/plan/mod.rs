@@ -7,7 +7,7 @@ mod outline;
 mod rounds;
 mod schedule;
 
-pub use calendar::{opening, opens_in_s};
+pub use calendar::{has_window, opening, opens_in_s};
 pub use outline::{Costs, FleetPlan, LeftOut, Reason, SiteShare, plan};
 pub use rounds::{fewest_rounds, rounds};
 pub(crate) use schedule::schedule;

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
 use goodput_testing::wait_for;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::common::{Home, records, stderr, stdout};
 use crate::fleet_stage::{Agent, Fleet, PAIR};
@@ -48,6 +49,57 @@ fn a_test_on_demand_is_printed_also_where_it_can_t_be_kept() {
     assert!(stdout(&output).starts_with("a → b  "), "{}", stdout(&output));
     assert!(stderr(&output).contains("was not saved"), "{}", stderr(&output));
     assert_eq!(b.records().len(), 1, "the site that calls has it");
+}
+
+/// One wish is out at a time, so the next one comes a moment after the one before.
+#[test]
+fn all_wishes_that_are_there_come_before_the_next_round() {
+    let Some(fleet) = Fleet::new() else { return };
+    let (_a, _b) = (Agent::start(&fleet, "a"), Agent::start(&fleet, "b"));
+    let mesh = fleet.mesh(&PAIR.replace("1s", "0.3s"));
+    let home = Home::new();
+    // Its coordinator makes what the fleet stores.
+    let output = fleet.run_to_the_end(&home, &mesh);
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    for number in 1..=3 {
+        let wish = serde_json::json!({
+            "format": goodput_fleet::FORMAT, "id": format!("want-{number}"),
+            "near": "b", "sender": "b", "receiver": "a", "length_s": 0.3,
+        });
+        fleet.nats.publish("goodput.want.coordinator", &wish.to_string());
+    }
+    let output = fleet.run_to_the_end(&home, &mesh);
+    let said = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}{}", stderr(&output));
+    let tests: Vec<_> = said.lines().filter(|line| line.contains(" → ")).collect();
+    let is_wanted = |line: &&str| line.contains("Z  on demand  b → a  ");
+    assert_eq!(tests.iter().position(|line| line.contains("Z  1/2  ")), Some(3), "{said}");
+    assert!(tests[..3].iter().all(is_wanted), "{said}");
+}
+
+/// The coordinator is in a long test.
+#[test]
+fn who_no_longer_waits_for_a_test_takes_it_back() {
+    let Some(fleet) = Fleet::new() else { return };
+    let (a, _b) = (Agent::start(&fleet, "a"), Agent::start(&fleet, "b"));
+    let (home, other) = (Home::new(), Home::new());
+    let mut run = fleet.run(&home, &fleet.mesh(&PAIR.replace("1s", "50s")));
+    wait_for("a server at a", || a.servers() == 1);
+    let mut wishes = fleet.nats.hear("goodput.want.coordinator");
+    let mut outcomes = fleet.nats.hear("goodput.outcomes.b.*");
+    let asks = fleet.coordinate(&other, &["test", "b", "a"]);
+    let wish = wishes.next_message();
+    kill_process(Pid::from_child(&asks), Signal::INT).expect("it is ours");
+    let output = asks.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
+    assert!(stderr(&output).contains("the test b → a is not made"), "{}", stderr(&output));
+    let wish: serde_json::Value = serde_json::from_str(&wish).expect(&wish);
+    let outcome = outcomes.next_message();
+    let outcome: serde_json::Value = serde_json::from_str(&outcome).expect(&outcome);
+    assert_eq!(outcome["task"], wish["id"]);
+    assert!(outcome["end"]["reason"].is_string(), "{outcome}");
+    run.kill().expect("it runs");
+    run.wait().expect("it is ours");
 }
 
 /// The window opens in eleven hours, whatever the time is.

@@ -1,25 +1,29 @@
 //! `goodput fleet test`: one test of a pair, in between. Whoever coordinates makes it; if nobody does, this process.
 
 use std::cell::RefCell;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
 use goodput_bus::Seed;
 use goodput_engine::{EngineError, Interrupt};
 use goodput_fleet::places::{COORDINATOR, TURN, of_task};
-use goodput_fleet::{Announcement, FORMAT, Mesh, Task, Turn, Wanted, task_between};
+use goodput_fleet::{Announcement, End, FORMAT, Mesh, Outcome, Task, Turn, Wanted, task_between};
 use goodput_model::plain_char;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::coordinator::{Agents, Demand, Lease, Results, Testing, said};
 use super::held::{Held, Taken};
 use super::in_history::keep;
 use super::mesh_file;
-use super::places::{BEAT, Desk, STORED, signer};
+use super::places::{BEAT, Desk, STORED, WANTED_EXPIRY, signer, word};
 use crate::args::FleetTestArgs;
 use crate::commands::measured;
 use crate::data_dirs::history;
 use crate::exit::{self, Exit};
 use crate::screen;
+
+/// When the test is asked for again, while nobody has made it: what was asked for expires at the bus.
+const ASK_AGAIN: Duration = Duration::from_secs(WANTED_EXPIRY.as_secs() / 2);
 
 /// Asks for the test, and waits for its outcome.
 pub(super) fn run(args: &FleetTestArgs) -> Result<Exit> {
@@ -54,7 +58,15 @@ async fn ask(args: &FleetTestArgs, interrupt: &Interrupt) -> Result<Exit> {
     desk.wanted.put(COORDINATOR, &id, &wanted).await?;
     let lease = Lease::new();
     let others = async {
+        let mut asked = Instant::now();
         loop {
+            if asked.elapsed() >= ASK_AGAIN {
+                // Its task has one outcome, however often it is asked for.
+                match desk.wanted.put(COORDINATOR, &id, &wanted).await {
+                    Ok(()) => asked = Instant::now(),
+                    Err(why) => tracing::debug!("{why}"),
+                }
+            }
             if let Ok(Some(outcome)) = desk.places.outcomes.get(&place).await {
                 return outcome;
             }
@@ -74,8 +86,34 @@ async fn ask(args: &FleetTestArgs, interrupt: &Interrupt) -> Result<Exit> {
             Taken::Rival(_) | Taken::Interrupted => None,
         },
     };
-    let Some(outcome) = found else { return Ok(Exit::CouldNot) };
+    let Some(outcome) = found else {
+        withdraw(&desk, &place, &task).await;
+        return Ok(Exit::CouldNot);
+    };
     report(&task, &outcome)
+}
+
+/// Takes the wish back, and says what becomes of it: whoever coordinates makes no test that has an outcome. A test that its agent
+/// has begun goes on.
+async fn withdraw(desk: &Desk, place: &str, task: &Task) {
+    let take_back = async {
+        if desk.places.begun.entry(place).await?.is_some() {
+            return Ok(false);
+        }
+        let why = End::Reason("whoever asked for this test waits for it no longer".into());
+        desk.places.outcomes.put_once(place, &Outcome::new(&task.id, "fleet test", why)).await
+    };
+    let pair = format!("{} → {}", task.sender(), task.receiver());
+    let near = &task.near;
+    screen::say(match timeout(BEAT, take_back).await {
+        Ok(Ok(true)) => format!("goodput: the test {pair} is not made"),
+        Ok(Ok(false)) => format!(
+            "goodput: the test {pair} has begun; its record goes into the histories of {near} and of the coordinator"
+        ),
+        Ok(Err(_)) | Err(_) => format!(
+            "goodput: NATS does not answer, so a coordinator may still make the test {pair}"
+        ),
+    });
 }
 
 /// The sites: those of the file, or of the newest turn.
@@ -120,7 +158,7 @@ async fn alone(
     place: &str,
     interrupt: &Interrupt,
 ) -> Result<Option<Vec<u8>>> {
-    let (demand, results) = (Demand::new(), Results::silent(mesh));
+    let (demand, results) = (Demand::new(&desk.wanted), Results::silent(mesh));
     let fence = lease.fence(desk, &held).await?;
     let public = signer.map(Seed::public);
     let agents = Agents::new(&desk.places, mesh, public, fence.token);
@@ -135,6 +173,7 @@ async fn alone(
         interrupt,
         agents,
         trouble: RefCell::default(),
+        room: Testing::room(),
     };
     let work = async {
         loop {
@@ -152,7 +191,7 @@ async fn alone(
     };
     let found = tokio::select! {
         lost = held.keep() => Err(lost),
-        never = demand.collect(&desk.wanted) => never,
+        never = demand.collect() => never,
         found = work => found,
         () = interrupt.raised() => Ok(None),
     };
@@ -162,7 +201,7 @@ async fn alone(
 
 /// Prints the outcome, and then keeps its record.
 fn report(task: &Task, outcome: &[u8]) -> Result<Exit> {
-    let (record, text) = match said(outcome) {
+    let (record, text) = match said(task, outcome) {
         Ok((record, text)) => (Some(record), text),
         Err(why) => (None, format!("no record: {why}")),
     };
@@ -177,8 +216,4 @@ fn report(task: &Task, outcome: &[u8]) -> Result<Exit> {
             Exit::CouldNot
         }
     })
-}
-
-fn word(site: &str) -> Result<String> {
-    goodput_fleet::word(site).map_err(|why| anyhow!(why))
 }

@@ -188,8 +188,8 @@ impl<'a> Held<'a> {
         let who = entry.map(|entry| format!(" ({})", holder(&entry))).unwrap_or_default();
         let (key, bucket, expiry_s) = (self.key, self.keys.bucket(), EXPIRY.as_secs());
         Error::msg(Lost(format!(
-            "another process{who} has taken the name {key} meanwhile (bucket {bucket}): this one was cut off from NATS or \
-             suspended for more than {expiry_s} s, or two were started with one name; end one of them"
+            "another process{who} has taken the name {key} (bucket {bucket}). This one was cut off from NATS or suspended for \
+             more than {expiry_s} s, or two were started with one name. End one of them"
         )))
     }
 

@@ -23,8 +23,10 @@ pub(super) const BEAT: Duration = Duration::from_secs(3);
 pub(super) const EXPIRY: Duration = Duration::from_secs(12);
 /// What the bus may take to store what it has already passed on.
 pub(super) const STORED: Duration = Duration::from_millis(50);
-/// When a test that someone asked for is dropped.
-const WANTED_EXPIRY: Duration = Duration::from_secs(3600);
+/// When a message of a queue that nobody works on any more is delivered again.
+pub(super) const DELIVERED_AGAIN: Duration = Duration::from_secs(10);
+/// When a test that someone asked for is dropped. Who still waits for it asks again.
+pub(super) const WANTED_EXPIRY: Duration = Duration::from_secs(3600);
 /// How long it is known which tasks were begun, and how they ended.
 const OUTCOMES_EXPIRY: Duration = Duration::from_secs(KEPT_S);
 
@@ -36,6 +38,11 @@ pub(super) const COORDINATOR_FOLDER: &str = "coordinator.d";
 pub(super) const PUBLIC_FILE: &str = "coordinator.pub";
 /// The file with which the coordinator signs, beside its own key.
 pub(super) const SIGN_FILE: &str = "sign.nk";
+
+/// The name of a site as one word of the bus.
+pub(super) fn word(site: &str) -> Result<String> {
+    goodput_fleet::word(site).map_err(|why| anyhow!(why))
+}
 
 /// The bus of a fleet, as an agent needs it.
 pub(super) struct Places {
@@ -140,7 +147,7 @@ fn named(why: Error, args: &NatsArgs, whose: &str, key: &str, change: &str) -> E
         Right::Login => return why,
     };
     anyhow!(
-        "{user}{file} does not have the rights of {whose}: NATS does not let it {what}; name the key of {whose} (--nkey \
+        "{user}{file} does not have the rights of {whose}. NATS does not let it {what}. Name the key of {whose} (--nkey \
          {key}), {change}. After another `goodput fleet keys`, give nats-server the new fleet.conf and reload it; \
          permissions of your own need all that fleet.conf allows"
     )
@@ -152,7 +159,7 @@ fn seed(file: &Path) -> Result<Seed> {
 }
 
 /// A file that lies beside the key or the credentials, if it is there.
-fn beside(args: &NatsArgs, name: &str) -> Option<PathBuf> {
+fn file_beside(args: &NatsArgs, name: &str) -> Option<PathBuf> {
     let own = args.nkey.as_deref().or(args.creds.as_deref())?;
     let file = own.parent()?.join(name);
     file.exists().then_some(file)
@@ -164,7 +171,7 @@ pub(super) fn trusted(args: &NatsArgs, trust: Option<&str>) -> Result<Option<Pub
     if let Some(Ok(key)) = trust.map(str::parse) {
         return Ok(Some(key));
     }
-    let Some(file) = trust.map(PathBuf::from).or_else(|| beside(args, PUBLIC_FILE)) else {
+    let Some(file) = trust.map(PathBuf::from).or_else(|| file_beside(args, PUBLIC_FILE)) else {
         return Ok(None);
     };
     let text = secret_file::read_trusted(&file, "the coordinator's public key", geteuid())?;
@@ -174,7 +181,7 @@ pub(super) fn trusted(args: &NatsArgs, trust: Option<&str>) -> Result<Option<Pub
 
 /// The key with which a coordinator signs: `sign` is its file. Without one, the file beside the coordinator's own key.
 pub(super) fn signer(args: &NatsArgs, sign: Option<&Path>) -> Result<Option<Seed>> {
-    let file = sign.map(Path::to_owned).or_else(|| beside(args, SIGN_FILE));
+    let file = sign.map(Path::to_owned).or_else(|| file_beside(args, SIGN_FILE));
     file.as_deref().map(seed).transpose()
 }
 

@@ -20,6 +20,7 @@ use super::listener::BEGIN;
 use super::metered::{Metered, Most};
 use super::saving;
 use super::target::{self, Far};
+use crate::commands::fleet::places::word;
 use crate::far_end::of_started;
 
 /// What the measurement may take beside its length: to connect, and for both ends to report.
@@ -167,7 +168,7 @@ async fn close(here: &Here<'_>, task: &Task, bytes: Option<u64>) {
 
 /// Asks the far agent, which may take so long.
 async fn ask(here: &Here<'_>, task: &Task, call: &Call, patience: Duration) -> Result<Answer> {
-    let word = goodput_fleet::word(&task.far).map_err(|why| anyhow!(why))?;
+    let word = word(&task.far)?;
     let subject = places::call(&word, &here.word);
     let answer = here.places.bus.ask(&subject, call, patience + WAY).await?;
     let Some(answer) = answer else { bail!("no agent {} is connected", task.far) };

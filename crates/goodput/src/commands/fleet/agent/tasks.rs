@@ -1,7 +1,5 @@
 //! The tasks of this agent: each is measured once, and has one outcome, wherever the agent or the bus is interrupted.
 
-use std::time::Duration;
-
 use anyhow::Result;
 use goodput_bus::Delivery;
 use goodput_engine::{Event, Interrupt};
@@ -15,12 +13,10 @@ use super::fitting::fitting;
 use super::here::Here;
 use super::near;
 use super::outbox::Outbox;
-use crate::commands::fleet::places::BEAT;
+use crate::commands::fleet::places::{BEAT, DELIVERED_AGAIN};
 use crate::commands::fleet::trouble::Trouble;
 use crate::{exit, screen};
 
-/// When a task that this agent no longer works on is delivered again.
-pub(in crate::commands::fleet) const PATIENCE: Duration = Duration::from_secs(10);
 /// Room in a message beside the outcome: subject and headers, bytes.
 const HEADERS_BYTES: usize = 1024;
 
@@ -54,7 +50,7 @@ async fn take(
             return Ok(());
         }
     }
-    let mut inbox = here.places.tasks.inbox(&here.word, PATIENCE).await?;
+    let mut inbox = here.places.tasks.inbox(&here.word, DELIVERED_AGAIN).await?;
     while !interrupt.is_raised() {
         tokio::select! {
             delivery = inbox.next() => {

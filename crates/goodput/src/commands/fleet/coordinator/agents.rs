@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use futures_util::future::join_all;
 use goodput_fleet::{Announcement, Mesh, SSH, Task, fitted};
 use tokio::sync::OnceCell;
 use tokio::time::sleep;
 
-use crate::commands::fleet::agent::{DELIVERED_AGAIN, beside};
-use crate::commands::fleet::places::{BEAT, EXPIRY, Places};
+use crate::commands::fleet::agent::beside;
+use crate::commands::fleet::places::{BEAT, DELIVERED_AGAIN, EXPIRY, Places, word};
 
 /// How long the agents may take to be there that were started with this coordinator: one that was killed waits for its own
 /// name.
@@ -138,10 +138,6 @@ fn patience(length_s: f64, by_ssh: bool) -> Duration {
 /// The same of a task.
 pub(super) fn patience_with(task: &Task) -> Duration {
     patience(task.length_s, task.target.starts_with(SSH))
-}
-
-pub(super) fn word(site: &str) -> Result<String> {
-    goodput_fleet::word(site).map_err(|why| anyhow!(why))
 }
 
 #[cfg(test)]

@@ -5,16 +5,17 @@ use goodput_bus::Queue;
 use goodput_fleet::places::COORDINATOR;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{Mutex, oneshot};
-use tokio::time::{Duration, sleep};
+use tokio::time::{Duration, sleep, timeout};
 
-use crate::commands::fleet::places::BEAT;
+use crate::commands::fleet::places::{BEAT, DELIVERED_AGAIN};
 use crate::commands::fleet::trouble::Trouble;
 
-/// When a wish that this process no longer keeps is delivered again, to its successor.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long it may take until a wish is here that the bus has: it may be out to a coordinator that was killed.
+const COMES: Duration = DELIVERED_AGAIN.saturating_add(BEAT);
 
 /// What is asked for, and not done yet.
 pub(in crate::commands::fleet) struct Demand {
+    wanted: Queue,
     tell: UnboundedSender<Asked>,
     told: Mutex<UnboundedReceiver<Asked>>,
 }
@@ -28,28 +29,28 @@ pub(in crate::commands::fleet) struct Asked {
 }
 
 impl Demand {
-    /// None yet.
-    pub fn new() -> Self {
+    /// What is in this queue; none is here yet.
+    pub fn new(wanted: &Queue) -> Self {
         let (tell, told) = unbounded_channel();
-        Self { tell, told: Mutex::new(told) }
+        Self { wanted: wanted.clone(), tell, told: Mutex::new(told) }
     }
 
     /// Takes one wish after the other from the bus, and keeps each until it is done. Never ends by itself.
     ///
     /// # Errors
     /// This user has no right to the wishes.
-    pub async fn collect<T>(&self, wanted: &Queue) -> Result<T> {
+    pub async fn collect<T>(&self) -> Result<T> {
         let mut trouble = Trouble::default();
         loop {
-            if let Err(why) = self.take(wanted).await {
+            if let Err(why) = self.take().await {
                 trouble.pass(why)?;
             }
             sleep(BEAT).await;
         }
     }
 
-    async fn take(&self, wanted: &Queue) -> Result<()> {
-        let mut inbox = wanted.inbox(COORDINATOR, PATIENCE).await?;
+    async fn take(&self) -> Result<()> {
+        let mut inbox = self.wanted.inbox(COORDINATOR, DELIVERED_AGAIN).await?;
         loop {
             let delivery = inbox.next().await?;
             let ((done, mut is_done), (acknowledge, acknowledged)) =
@@ -79,9 +80,20 @@ impl Demand {
         }
     }
 
-    /// The next wish, if there is one.
-    pub fn now(&self) -> Option<Asked> {
-        self.told.try_lock().ok()?.try_recv().ok()
+    /// The next wish, if there is one by now, here or still on the bus: one is out at a time. May be dropped while it waits.
+    pub async fn now(&self) -> Option<Asked> {
+        let here = self.told.lock().await.try_recv().ok();
+        if here.is_some() {
+            return here;
+        }
+        match self.wanted.waiting(COORDINATOR, DELIVERED_AGAIN).await {
+            Ok(0) => None,
+            Ok(_) => timeout(COMES, self.next()).await.ok(),
+            Err(why) => {
+                tracing::debug!("{why}; the round begins");
+                None
+            }
+        }
     }
 }
 

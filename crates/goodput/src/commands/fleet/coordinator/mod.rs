@@ -59,9 +59,11 @@ impl Lease {
     /// What there is to say once it is taken; `has_predecessor`: another process had it before.
     pub fn taken_over(&self, has_predecessor: bool) -> String {
         match (&*self.before.borrow(), has_predecessor) {
-            (Some(before), _) => format!("coordinates from now on, after the coordinator {before}"),
-            (None, true) => "coordinates from now on, after one that has ended".into(),
-            (None, false) => "coordinates from now on".into(),
+            (Some(before), _) => {
+                format!("this process is now the coordinator; the one {before} has ended")
+            }
+            (None, true) => "this process is now the coordinator; its predecessor has ended".into(),
+            (None, false) => "this process is now the coordinator".into(),
         }
     }
 
@@ -96,9 +98,9 @@ mod tests {
     #[test]
     fn who_takes_over_says_from_whom() {
         let lease = Lease::new();
-        assert_eq!(lease.taken_over(false), "coordinates from now on");
-        assert!(lease.taken_over(true).ends_with("after one that has ended"));
+        assert_eq!(lease.taken_over(false), "this process is now the coordinator");
+        assert!(lease.taken_over(true).ends_with("; its predecessor has ended"));
         lease.before.replace(Some("on host h".into()));
-        assert!(lease.taken_over(true).ends_with("after the coordinator on host h"));
+        assert!(lease.taken_over(true).ends_with("; the one on host h has ended"));
     }
 }

@@ -10,21 +10,23 @@ use goodput_bus::Seed;
 use goodput_engine::Interrupt;
 use goodput_fleet::places::of_task;
 use goodput_fleet::{
-    End, Mesh, Outcome, Sealed, TASK_LIFE_S, Task, Tasks, UnreadableWish, Wanted, opening,
+    End, Mesh, Outcome, Sealed, TASK_LIFE_S, Task, Tasks, UnreadableWish, Wanted, has_window,
+    opening,
 };
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::sleep;
 
-use super::agents::{Agents, patience_with, word};
+use super::agents::{Agents, patience_with};
 use super::demand::{Asked, Demand};
 use super::results::Results;
 use crate::commands::fleet::fence::Fence;
 use crate::commands::fleet::held::Held;
-use crate::commands::fleet::places::{BEAT, EXPIRY, Places, STORED};
+use crate::commands::fleet::places::{BEAT, EXPIRY, Places, STORED, word};
 use crate::commands::fleet::trouble::Trouble;
 use crate::screen;
 use crate::speaker::now;
 
-/// How often the time is looked at before a window: this host may sleep meanwhile.
+/// How often the time is looked at while something is waited for.
 const LOOK: Duration = Duration::from_secs(60);
 /// Longest reason for giving a task up, characters: agents can put anything into it, and NATS takes only so much.
 const MAX_REASON_CHARS: usize = 1000;
@@ -48,27 +50,47 @@ pub(in crate::commands::fleet) struct Testing<'a> {
     pub agents: Agents<'a>,
     /// What all tests that go on have to wait for.
     pub trouble: RefCell<Trouble>,
+    /// For outcomes that are at hand.
+    pub room: Semaphore,
+}
+
+/// Outcomes that are at hand at the same time, each with its record. Hundreds may end at once, and a history may be slow: the
+/// others are left on the bus.
+const MOST_AT_HAND: usize = 16;
+
+/// An outcome that is at hand, as it came.
+struct AtHand<'a> {
+    outcome: Vec<u8>,
+    _room: SemaphorePermit<'a>,
 }
 
 /// The outcome of a task.
-pub(in crate::commands::fleet) struct Found {
-    pub outcome: Vec<u8>,
+struct Found<'a> {
+    at_hand: AtHand<'a>,
     /// It was there before this coordinator could ask for it.
     pub is_old: bool,
 }
 
 impl Testing<'_> {
+    /// Room for outcomes.
+    pub fn room() -> Semaphore {
+        Semaphore::new(MOST_AT_HAND)
+    }
+
     /// Makes all tests: one round after the other, the pairs of a round at the same time. `false`: the user ended it.
     pub async fn test(&self, tasks: &Tasks<'_>) -> Result<bool> {
         self.results.begin(tasks.count(), tasks.began_s());
         for round in tasks.rounds() {
-            if !self.serve_demand().await? || !self.wait_for_window().await? {
-                return Ok(false);
-            }
-            for pair in join_all(round.iter().map(|tests| self.pair(tests))).await {
-                if !pair? {
+            let mut left: Vec<&[Task]> = round.iter().map(Vec::as_slice).collect();
+            while !left.is_empty() {
+                if !self.serve_demand().await? || !self.wait_for_window().await? {
                     return Ok(false);
                 }
+                let pairs = join_all(left.into_iter().map(|tests| self.pair(tests))).await;
+                let Some(rest) = pairs.into_iter().collect::<Result<Option<Vec<_>>>>()? else {
+                    return Ok(false);
+                };
+                left = rest.into_iter().filter(|tests| !tests.is_empty()).collect();
             }
         }
         Ok(true)
@@ -85,16 +107,17 @@ impl Testing<'_> {
                 let (now, opens) = (now(), window.opens_at());
                 screen::line(format_args!("{now}  waiting until {opens} UTC (window {window})"))?;
             }
-            if !self.idle(Duration::from_secs_f64(wait_s).min(LOOK)).await? {
+            if !self.idle(wait_s).await? {
                 return Ok(false);
             }
         }
     }
 
-    /// Waits, or makes a test that someone asks for meanwhile. `false`: the user ended it.
-    pub async fn idle(&self, wait: Duration) -> Result<bool> {
+    /// Waits for this long, seconds, but not longer than until the time is looked at again; or makes a test that someone asks for
+    /// meanwhile. `false`: the user ended it.
+    pub async fn idle(&self, wait_s: f64) -> Result<bool> {
         let asked = tokio::select! {
-            () = sleep(wait) => return Ok(true),
+            () = sleep(until_the_next_look(wait_s)) => return Ok(true),
             () = self.interrupt.raised() => return Ok(false),
             asked = self.demand.next() => asked,
         };
@@ -103,12 +126,16 @@ impl Testing<'_> {
 
     /// Makes the tests that someone has asked for by now. `false`: the user ended it.
     async fn serve_demand(&self) -> Result<bool> {
-        while let Some(asked) = self.demand.now() {
+        loop {
+            let asked = tokio::select! {
+                asked = self.demand.now() => asked,
+                () = self.interrupt.raised() => return Ok(false),
+            };
+            let Some(asked) = asked else { return Ok(true) };
             if self.on_demand(asked).await?.is_none() {
                 return Ok(false);
             }
         }
-        Ok(true)
     }
 
     /// Makes a test that someone asks for. None: the user ended it.
@@ -118,7 +145,7 @@ impl Testing<'_> {
             match why.filter(|_| !found.is_old) {
                 Some(why) => self.results.add_refused(&task, &why)?,
                 None => tokio::select! {
-                    added = self.results.add_wanted(&task, &found.outcome, found.is_old) => added?,
+                    added = self.results.add_wanted(&task, &found.at_hand.outcome, found.is_old) => added?,
                     () = self.interrupt.raised() => return Ok(None),
                 },
             }
@@ -145,26 +172,33 @@ impl Testing<'_> {
         Some((wanted.unmade(), Some(why)))
     }
 
-    /// Makes the tests of a pair, one after the other.
-    async fn pair(&self, tests: &[Task]) -> Result<bool> {
-        for task in tests {
-            let Some(found) = self.outcome(task, None).await? else { return Ok(false) };
-            tokio::select! {
-                added = self.results.add(task, &found.outcome, self.held.now_s()) => added?,
-                () = self.interrupt.raised() => return Ok(false),
+    /// Makes the tests of a pair, one after the other, until there is no window for the next one: those that are left. None: the
+    /// user ended it.
+    async fn pair<'t>(&self, tests: &'t [Task]) -> Result<Option<&'t [Task]>> {
+        for (number, task) in tests.iter().enumerate() {
+            // The one before may have taken longer than it should.
+            if number > 0 && !has_window(self.mesh, self.held.now_s()) {
+                return Ok(Some(&tests[number..]));
             }
-            if !found.is_old {
+            let Some(found) = self.outcome(task, None).await? else { return Ok(None) };
+            tokio::select! {
+                added = self.results.add(task, &found.at_hand.outcome, self.held.now_s()) => added?,
+                () = self.interrupt.raised() => return Ok(None),
+            }
+            let is_old = found.is_old;
+            drop(found);
+            if !is_old {
                 tokio::select! {
                     () = sleep(Duration::from_secs_f64(self.mesh.pause_s)) => {}
-                    () = self.interrupt.raised() => return Ok(false),
+                    () = self.interrupt.raised() => return Ok(None),
                 }
             }
         }
-        Ok(true)
+        Ok(Some(&[]))
     }
 
     /// The outcome of a task; none, if the user ended the wait. It is not made if there is a `reason`.
-    async fn outcome(&self, task: &Task, reason: Option<&str>) -> Result<Option<Found>> {
+    async fn outcome(&self, task: &Task, reason: Option<&str>) -> Result<Option<Found<'_>>> {
         let mut was_away = false;
         loop {
             let tried = tokio::select! {
@@ -192,14 +226,21 @@ impl Testing<'_> {
         }
     }
 
-    async fn tried(&self, task: &Task, reason: Option<&str>, was_away: bool) -> Result<Found> {
+    /// The outcome at this place of the bus, once there is room for one.
+    async fn at_hand(&self, place: &str) -> Result<Option<AtHand<'_>>> {
+        let room = self.room.acquire().await?;
+        let outcome = self.places.outcomes.get(place).await?;
+        Ok(outcome.map(|outcome| AtHand { outcome, _room: room }))
+    }
+
+    async fn tried(&self, task: &Task, reason: Option<&str>, was_away: bool) -> Result<Found<'_>> {
         let place = place(task)?;
-        if let Some(outcome) = self.places.outcomes.get(&place).await? {
-            return Ok(Found { outcome, is_old: true });
+        if let Some(at_hand) = self.at_hand(&place).await? {
+            return Ok(Found { at_hand, is_old: true });
         }
         if let Some(why) = reason {
-            let outcome = self.given_up(task, why.into()).await?;
-            return Ok(Found { outcome, is_old: false });
+            let at_hand = self.given_up(task, why.into()).await?;
+            return Ok(Found { at_hand, is_old: false });
         }
         // Whoever is not sure of the lease may have a successor, who decides.
         self.held.wait_until_sure().await;
@@ -212,11 +253,11 @@ impl Testing<'_> {
         }
         // What an agent has begun is its own.
         let is_begun = self.places.begun.entry(&place).await?.is_some();
-        let outcome = match fit {
+        let at_hand = match fit {
             Err(why) if !is_begun => self.given_up(task, why).await?,
             fit => self.carried_out(&fit.unwrap_or_else(|_| task.clone())).await?,
         };
-        Ok(Found { outcome, is_old: false })
+        Ok(Found { at_hand, is_old: false })
     }
 
     /// The task as it goes over the bus.
@@ -230,10 +271,9 @@ impl Testing<'_> {
         Ok(sealed)
     }
 
-    async fn carried_out(&self, task: &Task) -> Result<Vec<u8>> {
-        let outcomes = &self.places.outcomes;
+    async fn carried_out(&self, task: &Task) -> Result<AtHand<'_>> {
         let place = place(task)?;
-        let mut heard = outcomes.hear(&place).await?;
+        let mut heard = self.places.outcomes.hear(&place).await?;
         // Whoever is not sure of the lease may have a successor.
         self.held.wait_until_sure().await;
         self.fence.check().await?;
@@ -248,8 +288,8 @@ impl Testing<'_> {
                 _ = heard.next() => sleep(STORED).await,
                 () = sleep(BEAT) => {}
             }
-            if let Some(outcome) = outcomes.get(&place).await? {
-                return Ok(outcome);
+            if let Some(at_hand) = self.at_hand(&place).await? {
+                return Ok(at_hand);
             }
         }
         let (near, seconds) = (&task.near, patience.as_secs());
@@ -257,17 +297,36 @@ impl Testing<'_> {
     }
 
     /// Gives a task up, unless it has an outcome meanwhile. An agent that takes the task later finds this one.
-    async fn given_up(&self, task: &Task, why: String) -> Result<Vec<u8>> {
+    async fn given_up(&self, task: &Task, why: String) -> Result<AtHand<'_>> {
         self.fence.check().await?;
         let why = why.chars().take(MAX_REASON_CHARS).collect();
         let (outcomes, place) = (&self.places.outcomes, place(task)?);
         outcomes.put_once(&place, &Outcome::new(&task.id, COORDINATOR, End::Reason(why))).await?;
-        let found = outcomes.get(&place).await?;
+        let found = self.at_hand(&place).await?;
         found.ok_or_else(|| anyhow!("the outcome of {} is gone", task.id))
     }
+}
+
+/// How long to wait for something in so many seconds. Each minute at least, the time is looked at: this host may have slept
+/// meanwhile, and a server's clock may have been set.
+fn until_the_next_look(wait_s: f64) -> Duration {
+    Duration::try_from_secs_f64(wait_s).map_or(LOOK, |wait| wait.min(LOOK))
 }
 
 /// Where the outcome of a task is.
 fn place(task: &Task) -> Result<String> {
     Ok(of_task(&word(&task.near)?, &task.id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_is_looked_at_each_minute_however_long_is_waited() {
+        assert_eq!(until_the_next_look(2.5), Duration::from_millis(2500));
+        for long in [60.0, 3600.0, 1e300, f64::INFINITY] {
+            assert_eq!(until_the_next_look(long), LOOK, "{long}");
+        }
+    }
 }
