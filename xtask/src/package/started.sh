@@ -105,7 +105,7 @@ mkdir -p /etc/goodput/fleet /etc/goodput/coordinator
 cp keys/a.site/* /etc/goodput/fleet
 cp keys/coordinator.d/* mesh.toml /etc/goodput/coordinator
 drop_in goodput-agent.service 'Environment=GOODPUT_NATS=nats://127.0.0.1 GOODPUT_SITE=a'
-drop_in goodput-coordinator.service 'Environment=GOODPUT_NATS=nats://127.0.0.1 "GOODPUT_OPTIONS=--once"'
+drop_in goodput-coordinator.service 'Environment=GOODPUT_NATS=nats://127.0.0.1 "GOODPUT_OPTIONS=--stay"'
 until_it grep -q 'Server is ready' bus.log
 for unit in goodput-coordinator goodput-agent; do
     systemctl start "$unit.service" || fail "$unit does not start: $(tail -5 bus.log)"
@@ -115,7 +115,7 @@ until_it has_kept goodput-coordinator
 rm -r /etc/goodput
 
 dpkg --purge goodput
-for unit in goodput.socket goodput.service goodput-watch.service goodput-agent.service; do
+for unit in goodput.socket goodput.service goodput-watch.service goodput-agent.service goodput-coordinator.service; do
     is "$unit" inactive "its package was purged"
 done
 rm -rf /run/systemd/system/goodput*

@@ -218,6 +218,9 @@ mod tests {
         );
         assert_eq!(next(Some(&left), "changed", every, 9e9), Next::Begin(0));
         assert_eq!(next(Some(&ended), "m", every, -9e9), Next::Wait(3600.0));
+        let for_ever = Some(f64::INFINITY);
+        assert_eq!(next(Some(&ended), "m", for_ever, 9e9), Next::Wait(f64::INFINITY));
+        assert_eq!(next(Some(&ended), "changed", for_ever, 9e9), Next::Begin(0));
     }
 
     #[test]

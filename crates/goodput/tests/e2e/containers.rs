@@ -31,6 +31,16 @@ fn documents(yaml: &str) -> Vec<Value> {
     serde_json::from_str(&stdout(&python)).expect("it is JSON")
 }
 
+/// Whether Python reads YAML here.
+fn has_yaml() -> bool {
+    let python = Command::new("/usr/bin/python3").args(["-c", "import yaml"]).output();
+    let has = python.is_ok_and(|python| python.status.success());
+    if !has {
+        goodput_testing::skip("python3-yaml");
+    }
+    has
+}
+
 /// The texts of an array.
 fn texts(array: &Value) -> Vec<String> {
     let texts = array.as_array().unwrap_or_else(|| panic!("{array} is a list"));
@@ -71,7 +81,7 @@ impl Prepared {
 
 #[test]
 fn the_compose_file_is_one_and_its_command_lines_are_understood() {
-    if !has("docker-compose") {
+    if !has("docker-compose") || !has_yaml() {
         return;
     }
     let compose = packaging("compose/compose.yaml");
@@ -90,7 +100,11 @@ fn the_compose_file_is_one_and_its_command_lines_are_understood() {
     let [file] = &files[..] else { panic!("it is one document") };
     for (service, keys) in [("coordinator", "coordinator.d"), ("agent", "a.site")] {
         let service = &file["services"][service];
-        prepared.run(&texts(&service["command"]), keys);
+        let arguments = texts(&service["command"]);
+        prepared.run(&arguments, keys);
+        // What ends after a mesh that is tested once must not be started again.
+        let ends = arguments.contains(&"run".into()) && !arguments.contains(&"--stay".into());
+        assert!(!ends || service["restart"] == "no", "{arguments:?}");
         let volumes = texts(&service["volumes"]);
         let mounted = format!("/keys/{keys}:/keys:ro");
         assert!(volumes.iter().any(|volume| volume.ends_with(&mounted)), "{volumes:?}");
@@ -115,7 +129,7 @@ fn the_bus_of_the_compose_file_takes_its_configuration() {
 
 #[test]
 fn the_manifest_for_kubernetes_fits_together_and_its_command_lines_are_understood() {
-    if !has("docker-compose") {
+    if !has_yaml() {
         return;
     }
     let objects = documents(&text("kubernetes/goodput-fleet.yaml"));
@@ -140,6 +154,14 @@ fn the_manifest_for_kubernetes_fits_together_and_its_command_lines_are_understoo
         let pod = &spec["template"]["spec"];
         whole(pod);
         let arguments = texts(&pod["containers"][0]["args"]);
+        // Whatever ends is started again. What agents must know over restarts stays when their pods go.
+        let stays = |one: &String| one == "agent" || one == "--stay";
+        assert!(arguments.iter().any(stays), "{kind}: {arguments:?}");
+        let state = pod["volumes"]
+            .as_array()
+            .and_then(|all| all.iter().find(|volume| volume["name"] == "state"));
+        let of_node = state.is_some_and(|state| state["hostPath"]["path"].is_string());
+        assert_eq!(of_node, kind == "DaemonSet", "{kind}: {state:?}");
         let expanded = arguments.iter().map(|one| match one.as_str() {
             "$(NATS)" => NOWHERE.into(),
             "$(SITE)" => sites[0].name.clone(),

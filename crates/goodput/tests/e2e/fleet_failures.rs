@@ -126,9 +126,56 @@ fn a_coordinator_that_waits_takes_over_from_one_that_was_killed() {
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(0), "{}{said}", stdout(&output));
     assert_eq!((b.records().len(), records(second.path()).len()), (2, 2), "{}", stdout(&output));
-    let took_over = said.lines().find(|line| line.contains("coordinates from now on, after"));
+    let took_over = said.lines().find(|line| line.contains("is now the coordinator; "));
     assert!(took_over.is_some_and(|line| line.contains("Z coordinator: ")), "{said}");
     assert!(said.contains("going on with the turn"), "{said}");
+}
+
+/// As a service manager ends what it has started: nothing has failed.
+#[test]
+fn a_coordinator_that_waits_or_goes_on_ends_well_when_it_is_asked_to() {
+    let Some(fleet) = Fleet::new() else { return };
+    let (a, _b) = (Agent::start(&fleet, "a"), Agent::start(&fleet, "b"));
+    let mesh = PAIR.replace("1s", "50s").replace("[test]", "[test]\nevery = \"1h\"");
+    let mesh = fleet.mesh(&mesh);
+    let (first, second) = (Home::new(), Home::new());
+    let in_a_turn = fleet.coordinate(&first, &["run", &mesh]);
+    wait_for("a server at a", || a.servers() == 1);
+    let mut waits = fleet.coordinate(&second, &["run", &mesh]);
+    let mut said = BufReader::new(waits.stderr.take().expect("stderr is piped")).lines();
+    let is_said = |line: std::io::Result<String>| line.is_ok_and(|line| line.contains("waiting: "));
+    assert!(said.any(is_said), "a coordinator runs");
+    for child in [&waits, &in_a_turn] {
+        signal(child, Signal::TERM);
+    }
+    for child in [waits, in_a_turn] {
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    }
+}
+
+/// As service managers do that start again whatever ends.
+#[test]
+fn a_coordinator_that_stays_tests_a_mesh_once_however_often_it_is_started() {
+    let Some(fleet) = Fleet::new() else { return };
+    let (_a, b) = (Agent::start(&fleet, "a"), Agent::start(&fleet, "b"));
+    let mesh = fleet.mesh(&PAIR.replace("1s", "0.3s"));
+    let home = Home::new();
+    for tests in [3, 4] {
+        let mut stays = fleet.coordinate(&home, &["run", &mesh, "--stay"]);
+        if tests == 3 {
+            let mut lines = BufReader::new(stays.stdout.take().expect("stdout is piped")).lines();
+            let is_over =
+                |line: std::io::Result<String>| line.is_ok_and(|line| line.contains("2/2"));
+            assert!(lines.any(is_over), "it tests both directions");
+        }
+        let output = fleet.test(&Home::new(), &["b", "a"]);
+        assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+        signal(&stays, Signal::TERM);
+        let output = stays.wait_with_output().expect("it ends");
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert_eq!(b.records().len(), tests, "{}", b.log());
+    }
 }
 
 /// As a host that was suspended: it wakes up as a coordinator that is none any more.

@@ -31,14 +31,15 @@ const TEST_EXAMPLE: &str = "\
 Example:
     goodput fleet test berlin paris --nats nats://bus.example
 
-Exit codes: 0 there is a record, 1 there is none, 2 the test could not be asked for.";
+Exit codes: 0 there is a record, 1 there is none, 2 the test could not be asked for, or its record not saved.";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
     goodput fleet run mesh.toml --nats nats://bus.example
     goodput fleet run mesh.toml --nats nats://bus.example --once
 
-Exit codes: 0 each test has a record, 1 some have none, 2 the mesh could not be tested.";
+Exit codes: 0 each test has a record, 1 some have none, 2 the mesh could not be tested. One that tests the mesh again
+and again ends with 0 if it is asked to.";
 
 /// `goodput fleet`
 #[derive(Debug, Subcommand)]
@@ -59,7 +60,7 @@ pub enum Fleet {
     /// Have two sites of a mesh test at once
     ///
     /// The test comes before all that the coordinator has not begun yet. If no coordinator runs, this command is one for
-    /// this test. The history of this host keeps the record.
+    /// this test. Ctrl-C takes it back, unless it has begun. The history of this host keeps the record.
     #[command(after_help = TEST_EXAMPLE)]
     Test(FleetTestArgs),
     /// Make the keys of a fleet, and NATS' configuration for them
@@ -148,6 +149,12 @@ pub struct FleetRunArgs {
     /// Test the mesh once, whatever its file says
     #[arg(long)]
     pub once: bool,
+    /// Stay when all is tested that is to be tested once
+    ///
+    /// For service managers that start again whatever ends: the mesh is then tested again only if its file has changed.
+    /// Tests in between go on.
+    #[arg(long)]
+    pub stay: bool,
     /// Serve metrics of the fleet for Prometheus at this address
     ///
     /// Everyone who reaches the address can read them.

@@ -70,10 +70,11 @@ async fn coordinate(
 ) -> Result<Exit> {
     let signer = signer(&args.nats, args.signing.sign.as_deref())?;
     let (metrics, address) = metrics(args, mesh).await?.unzip();
+    let every_s = every_s(args, mesh);
     // Before the lease: a history that is slow would outlive it, and one that can't be opened would leave it behind.
     let results = tokio::select! {
         results = Results::of(mesh, metrics, folder) => results?,
-        () = interrupt.raised() => return Ok(Exit::CouldNot),
+        () = interrupt.raised() => return Ok(interrupted(every_s)),
     };
     let desk = Desk::open(&args.nats).await?;
     if let Some(address) = address {
@@ -81,7 +82,6 @@ async fn coordinate(
     }
     let notifier = Notifier::connect();
     notifier.notify("READY=1");
-    let every_s = mesh.every_s.filter(|_| !args.once);
     let in_turn = RefCell::default();
     let signer = signer.as_ref();
     let coordinator =
@@ -96,7 +96,7 @@ async fn coordinate(
         }
         tokio::select! {
             () = sleep(BEAT) => {}
-            () = interrupt.raised() => break Ok(Exit::CouldNot),
+            () = interrupt.raised() => break Ok(interrupted(every_s)),
         }
     };
     notifier.notify("STOPPING=1");
@@ -104,11 +104,25 @@ async fn coordinate(
     ended
 }
 
+/// Time between the beginnings of two turns, seconds; none: there is one turn, and then the coordinator ends. One that stays waits
+/// for ever.
+fn every_s(args: &FleetRunArgs, mesh: &Mesh) -> Option<f64> {
+    let of_file = mesh.every_s.filter(|_| !args.once);
+    of_file.or_else(|| args.stay.then_some(f64::INFINITY))
+}
+
+/// How a coordinator ends that the user, or the service manager, ends. One that is to test the mesh once has not done so; of any
+/// other, nothing more is expected.
+fn interrupted(every_s: Option<f64>) -> Exit {
+    if every_s.is_some() { Exit::Fine } else { Exit::CouldNot }
+}
+
 /// Who coordinates a mesh whenever nobody else does.
 struct Coordinator<'a> {
     desk: &'a Desk,
     mesh: &'a Mesh,
     text: String,
+    /// See [`every_s`].
     every_s: Option<f64>,
     signer: Option<&'a Seed>,
     results: &'a Results<'a>,
@@ -126,7 +140,7 @@ impl Coordinator<'_> {
         let held = match lease.take(self.desk, interrupt, false).await? {
             Taken::Held(held) => held,
             // It waits for as long as someone else has it.
-            Taken::Rival(_) | Taken::Interrupted => return Ok(Exit::CouldNot),
+            Taken::Rival(_) | Taken::Interrupted => return Ok(interrupted(self.every_s)),
         };
         let ended = self.coordinated(&lease, &held, interrupt).await;
         held.release().await;
@@ -143,7 +157,7 @@ impl Coordinator<'_> {
         let fence = lease.fence(desk, held).await?;
         screen::say(format_args!("goodput: {}", lease.taken_over(fence.has_predecessor)));
         results.begin_anew();
-        let demand = Demand::new();
+        let demand = Demand::new(&desk.wanted);
         let places = &desk.places;
         let agents = Agents::new(places, mesh, signer.map(Seed::public), fence.token);
         let testing = Testing {
@@ -157,13 +171,14 @@ impl Coordinator<'_> {
             interrupt,
             agents,
             trouble: RefCell::default(),
+            room: Testing::room(),
         };
         let (text, in_turn) = (&*self.text, &self.in_turn);
         let (every_s, revision) = (self.every_s, Cell::new(None));
         let turns = Turns { testing: &testing, text, every_s, revision, in_turn };
         tokio::select! {
             lost = held.keep() => Err(lost),
-            never = demand.collect(&desk.wanted) => never,
+            never = demand.collect() => never,
             never = results.watch_agents(&places.agents) => never,
             never = results.go_on() => never,
             ended = turns.run() => ended,
@@ -190,6 +205,7 @@ const NO_TEST: &str = "no test in this turn: the budgets pay for fewer turns tha
 struct Turns<'a> {
     testing: &'a Testing<'a>,
     text: &'a str,
+    /// See [`every_s`].
     every_s: Option<f64>,
     /// Of the turn on the bus, as it was read or written last; none: there is none.
     revision: Cell<Option<u64>>,
@@ -208,7 +224,7 @@ impl Turns<'_> {
                 Err(why) => {
                     trouble.pass(why)?;
                     match self.interrupted_within(BEAT).await {
-                        true => return Ok(Exit::CouldNot),
+                        true => return Ok(interrupted(self.every_s)),
                         false => continue,
                     }
                 }
@@ -218,15 +234,16 @@ impl Turns<'_> {
             }
             let now_s = held.now_s();
             let turn = match next(last.as_ref(), self.text, self.every_s, now_s) {
-                Next::Wait(seconds) => {
-                    let wait = Duration::from_secs_f64(seconds);
-                    match self.testing.idle(wait).await? {
-                        false => return Ok(Exit::Fine),
-                        true => continue,
-                    }
-                }
+                Next::Wait(seconds) => match self.testing.idle(seconds).await? {
+                    false => return Ok(interrupted(self.every_s)),
+                    true => continue,
+                },
                 // Its time counts from the window on: otherwise the next one would follow at once.
-                Next::Begin(number) => self.new_turn(number, now_s + opens_in_s(mesh, now_s)),
+                Next::Begin(number) => {
+                    let turn = self.new_turn(number, now_s + opens_in_s(mesh, now_s));
+                    tracing::info!("the turn {} begins", turn.id);
+                    turn
+                }
                 Next::GoOn => match last {
                     Some(last) => {
                         screen::say(format_args!("goodput: going on with the turn {}", last.id));
@@ -241,7 +258,7 @@ impl Turns<'_> {
                 || !self.testing.test(&tasks).await?
                 || !self.write(&Turn { has_ended: true, ..turn.clone() }).await?
             {
-                return Ok(Exit::CouldNot);
+                return Ok(interrupted(self.every_s));
             }
             let is_empty = tasks.count() == 0;
             match is_empty {
@@ -323,5 +340,35 @@ impl Turns<'_> {
             () = sleep(time) => false,
             () = self.testing.interrupt.raised() => true,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: FleetRunArgs,
+    }
+
+    #[test]
+    fn who_only_waits_or_goes_on_ends_well_and_who_was_to_test_once_has_not_done_so() {
+        let ends = |options: &[&str], every: &str| {
+            let line = [&["x", "mesh.toml", "--nats", "nats://x"][..], options].concat();
+            let args = Line::parse_from(line).args;
+            let text = format!("[test]\n{every}\n[site.a]\ntarget = \"a\"\n[site.b]\n");
+            let every_s = every_s(&args, &Mesh::parse("x", &text).unwrap());
+            (every_s, interrupted(every_s))
+        };
+        assert_eq!(ends(&[], "every = \"1h\""), (Some(3600.0), Exit::Fine));
+        for options in [&[][..], &["--once"]] {
+            assert_eq!(ends(options, ""), (None, Exit::CouldNot));
+        }
+        assert_eq!(ends(&["--once"], "every = \"1h\""), (None, Exit::CouldNot));
+        assert_eq!(ends(&["--stay"], ""), (Some(f64::INFINITY), Exit::Fine));
+        assert_eq!(ends(&["--stay"], "every = \"1h\""), (Some(3600.0), Exit::Fine));
     }
 }

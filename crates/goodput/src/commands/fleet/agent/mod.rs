@@ -27,7 +27,6 @@ mod waiting;
 
 pub(in crate::commands::fleet) use self::near::beside;
 pub(in crate::commands::fleet) use self::saving::Saving;
-pub(in crate::commands::fleet) use self::tasks::PATIENCE as DELIVERED_AGAIN;
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -46,7 +45,7 @@ use self::here::Here;
 use self::outbox::Outbox;
 use self::purse::Purse;
 use super::held::{Held, Taken, holder};
-use super::places::{BEAT, EXPIRY, Places, STORED, trusted};
+use super::places::{BEAT, EXPIRY, Places, STORED, trusted, word};
 use super::trouble::Trouble;
 use crate::args::FleetAgentArgs;
 use crate::commands::measured;
@@ -66,7 +65,7 @@ fn check_name(name: &str) -> Result<()> {
 pub(super) fn run(args: &FleetAgentArgs, state: Option<PathBuf>) -> Result<Exit> {
     check_name(&args.name)?;
     speak_as(format!("agent {}", args.name));
-    let word = goodput_fleet::word(&args.name).map_err(|why| anyhow!(why))?;
+    let word = word(&args.name)?;
     let outbox = Outbox::open(&state_dir(state)?, &word)?;
     let (outcome, _) = measured::block_on(async |interrupt| {
         Ok::<_, EngineError>(serve(args, word, &outbox, &interrupt).await)
@@ -85,7 +84,7 @@ async fn serve(
     let purse = args.budget.map(|limit| Purse::new(history.clone(), &args.name, limit));
     let saving = Saving::open(history, outbox.folder())?;
     let called = Called::open(outbox.folder())?;
-    let Some(places) = places(args, &word, interrupt).await? else { return Ok(Exit::CouldNot) };
+    let Some(places) = places(args, &word, interrupt).await? else { return Ok(Exit::Fine) };
     let heed = Heed::open(outbox.folder(), places.turns.identity())?;
     let mut announcement = announcement(args);
     announcement.trusts = trust.as_ref().map(ToString::to_string);
@@ -96,7 +95,7 @@ async fn serve(
     let held = match Held::take(&places.agents, &word, value, interrupt, |_| false).await? {
         Taken::Held(held) => held,
         Taken::Rival(entry) => bail!(taken(&args.name, &entry)),
-        Taken::Interrupted => return Ok(Exit::CouldNot),
+        Taken::Interrupted => return Ok(Exit::Fine),
     };
     // Whoever finds the name may ask.
     let questions = places.bus.questions(&call(&word, "*")).await?;
