@@ -49,6 +49,9 @@ pub(crate) trait Database: fmt::Debug + Send {
     /// The JSON of the record `id`, as it was kept; `None` without such a record.
     fn json(&self, id: i64) -> Result<Option<Vec<u8>>, StoreError>;
 
+    /// The JSON of the record `id` without its detail, if it is kept; otherwise the whole. `None` without such a record.
+    fn outline(&self, id: i64) -> Result<Option<Vec<u8>>, StoreError>;
+
     /// A part of what is old: its `most` oldest, the one behind them, and all that began with that. `None` if there are no
     /// more than `most`.
     fn first_part(&self, old: &Old, most: u32) -> Result<Option<Old>, StoreError>;

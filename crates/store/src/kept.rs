@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::error::{RecordError, StoreError};
 use crate::figures::Figures;
+use crate::outline::outline;
 
 /// The columns of a record.
 #[derive(Debug)]
@@ -13,6 +14,8 @@ pub(crate) struct Kept<'a> {
     pub record: &'a Record,
     /// The record itself.
     pub json: String,
+    /// The same without its detail; none: it is no single test.
+    pub outline: Option<String>,
     pub kind: String,
     pub transport: String,
     pub direction: String,
@@ -29,6 +32,8 @@ impl<'a> Kept<'a> {
     pub fn of(record: &'a Record) -> Result<Self, StoreError> {
         let unkeepable = |source| StoreError::Unkeepable { source };
         let json = record.to_readable_json().map_err(RecordError::from).map_err(unkeepable)?;
+        let outline = outline(record).map(|outline| outline.to_readable_json()).transpose();
+        let outline = outline.map_err(RecordError::from).map_err(unkeepable)?;
         let kind = serde_json::to_value(record.kind).map_err(RecordError::from);
         let kind = text(kind.map_err(unkeepable)?);
         let of_plan = |value: serde_json::Result<Value>| value.map(text).unwrap_or_default();
@@ -36,7 +41,18 @@ impl<'a> Kept<'a> {
         let direction = of_plan(serde_json::to_value(record.plan.direction));
         let (goodput, answer) = (listed_goodput(record), answer(record));
         let (figures, measured_by) = (Figures::of(record), measured_by(record));
-        Ok(Self { record, json, kind, transport, direction, goodput, answer, measured_by, figures })
+        Ok(Self {
+            record,
+            json,
+            outline,
+            kind,
+            transport,
+            direction,
+            goodput,
+            answer,
+            measured_by,
+            figures,
+        })
     }
 }
 

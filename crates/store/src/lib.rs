@@ -17,6 +17,7 @@ mod lock_holder;
 mod malformed;
 mod migration;
 mod old;
+pub mod outline;
 pub mod path;
 mod place;
 mod postgres;

@@ -172,14 +172,20 @@ impl Store {
         self.read(id, Summary::read)
     }
 
+    /// A test without its detail: its plan, ends, result and verdict, and nothing that was seen of it. Other records, and those
+    /// that an older goodput stored, come whole.
+    ///
+    /// Errors: there is none, or it can't be read.
+    pub fn outline(&self, id: i64) -> Result<Record, StoreError> {
+        of_json(id, self.db.outline(id)?, read_record)
+    }
+
     fn read<T>(
         &self,
         id: i64,
         read: impl FnOnce(&str) -> Result<T, RecordError>,
     ) -> Result<T, StoreError> {
-        let json = self.db.json(id)?.ok_or(StoreError::UnknownId { id })?;
-        let text = str::from_utf8(&json).map_err(|_| RecordError::Damaged);
-        text.and_then(read).map_err(|source| StoreError::Unreadable { id, source })
+        of_json(id, self.db.json(id)?, read)
     }
 
     /// The newest record of this kind and target that `fits`, among the last 50. Those that can't be read hide no other, and
@@ -364,6 +370,17 @@ impl Store {
     pub fn give_back(&self, how: GiveBack) -> Result<Option<Room>, StoreError> {
         self.db.give_back(how)
     }
+}
+
+/// Reads the JSON of the record `id`.
+fn of_json<T>(
+    id: i64,
+    json: Option<Vec<u8>>,
+    read: impl FnOnce(&str) -> Result<T, RecordError>,
+) -> Result<T, StoreError> {
+    let json = json.ok_or(StoreError::UnknownId { id })?;
+    let text = str::from_utf8(&json).map_err(|_| RecordError::Damaged);
+    text.and_then(read).map_err(|source| StoreError::Unreadable { id, source })
 }
 
 /// The tests of `goodput watch`: series of tests with one plan, and what all tests cost, also those without a result.

@@ -249,7 +249,7 @@ fn the_days_of_years_and_of_several_targets_are_found_whole_and_the_newest_of_al
 fn a_history_of_the_schema_before_sums_up_what_it_has() {
     in_each(|history| {
         history.open().add(&at("2026-01-01T10:00:00Z", 1e8)).unwrap();
-        history.sql("DROP TABLE days; DROP TABLE figures; UPDATE schema SET number = number - 4");
+        history.sql("DROP TABLE days; DROP TABLE figures; UPDATE schema SET number = number - 5");
         let store = history.open();
         store.add(&at("2026-01-01T11:00:00Z", 3e8)).unwrap();
         assert_eq!(store.delete_before("2026-01-02").unwrap(), 2);

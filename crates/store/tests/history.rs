@@ -44,6 +44,28 @@ fn what_is_kept_is_listed_newest_first_and_read_again() {
     });
 }
 
+/// As a goodput that knew no outlines has stored it, the whole record is what is read.
+#[test]
+fn an_outline_is_read_instead_of_the_record_and_goes_with_it() {
+    in_each(|history| {
+        let store = history.open();
+        let whole = record("nas", 1e6);
+        let id = store.add_once(&whole, "t-1").unwrap().id;
+        let short = store.outline(id).unwrap();
+        assert_eq!((&short.result, &short.started), (&whole.result, &whole.started));
+        let bytes = |record: &Record| record.to_readable_json().unwrap().len();
+        assert!(bytes(&short) < bytes(&whole), "{} {}", bytes(&short), bytes(&whole));
+        history.sql("DELETE FROM outlines");
+        assert_eq!(store.outline(id).unwrap(), whole);
+        let second = store.add(&record("files", 2e6)).unwrap();
+        store.delete_before("9999").unwrap();
+        for gone in [id, second] {
+            let why = store.outline(gone).unwrap_err();
+            assert!(matches!(why, StoreError::UnknownId { .. }), "{why}");
+        }
+    });
+}
+
 #[test]
 fn the_newest_of_a_kind_and_target_that_fits_is_found() {
     in_each(|history| {

@@ -367,7 +367,7 @@ fn read_old(path: &Path) {
 /// Takes away what goodputs added later: the indexes by time, or everything since the schema 5.
 fn make_older(path: &Path, left: &str) {
     let indexes = "DROP INDEX records_by_time; DROP INDEX records_of_target; DROP TRIGGER measured_goes; \
-                   DROP TABLE measured;";
+                   DROP TABLE measured; DROP TRIGGER outlines_go; DROP TABLE outlines;";
     let tables = ["described", "changes", "gone", "keyed", "figures", "days", "shifts", "schema"];
     let without_tables: String = tables.iter().map(|name| format!("DROP TABLE {name};")).collect();
     let triggers = ["described_goes", "changes_go", "keyed_goes", "figures_go", "shifts_go"];

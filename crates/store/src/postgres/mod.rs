@@ -95,6 +95,10 @@ impl Database for Postgres {
         Ok(self.0.run("read", PATIENCE, async |client| records::json(client, id).await)?)
     }
 
+    fn outline(&self, id: i64) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.0.run("read", PATIENCE, async |client| records::outline(client, id).await)?)
+    }
+
     fn first_part(&self, old: &Old, most: u32) -> Result<Option<Old>, StoreError> {
         let read = async |client: &mut _| old::first_part(client, old, most).await;
         Ok(self.0.run("read", LONG_PATIENCE, read)?)

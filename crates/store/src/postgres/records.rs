@@ -19,6 +19,8 @@ pub(super) async fn insert(step: &impl GenericClient, kept: &Kept<'_>) -> Result
             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING id
         ), beside AS (
             INSERT INTO goodput.figures (record, round_trip_s, lost_share) SELECT id, $13, $14 FROM added
+        ), short AS (
+            INSERT INTO goodput.outlines (record, json) SELECT id, $15 FROM added WHERE $15 IS NOT NULL
         )
         SELECT id FROM added";
     let row = step
@@ -39,6 +41,7 @@ pub(super) async fn insert(step: &impl GenericClient, kept: &Kept<'_>) -> Result
                 (&kept.measured_by.map(indexed), Type::TEXT),
                 (&kept.figures.round_trip_s, Type::FLOAT8),
                 (&kept.figures.lost_share, Type::FLOAT8),
+                (&kept.outline, Type::TEXT),
             ],
         )
         .await?;
@@ -92,7 +95,17 @@ pub(super) async fn begun_at(
 
 /// The JSON of a record.
 pub(super) async fn json(client: &Client, id: i64) -> Result<Option<Vec<u8>>, Failure> {
-    let select = "SELECT json FROM goodput.records WHERE id = $1";
+    one_json(client, "SELECT json FROM goodput.records WHERE id = $1", id).await
+}
+
+/// The JSON of a record without its detail, if it is kept, otherwise the whole.
+pub(super) async fn outline(client: &Client, id: i64) -> Result<Option<Vec<u8>>, Failure> {
+    let select = "SELECT coalesce((SELECT json FROM goodput.outlines WHERE record = $1), json)
+                  FROM goodput.records WHERE id = $1";
+    one_json(client, select, id).await
+}
+
+async fn one_json(client: &Client, select: &str, id: i64) -> Result<Option<Vec<u8>>, Failure> {
     let row = client.query_typed_opt(select, &[(&id, Type::INT8)]).await?;
     let json: Option<String> = row.map(|row| row.try_get(0)).transpose()?;
     Ok(json.map(String::into_bytes))

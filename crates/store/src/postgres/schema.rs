@@ -17,7 +17,7 @@ const UTF8: &str = "UTF8";
 ///
 /// Order is that of bytes, as in SQLite (`COLLATE "C"`). Numbers are those of a sequence: two writers never get the same,
 /// and none is given twice, though some may be left out.
-const MIGRATIONS: [Migration; 7] = [
+const MIGRATIONS: [Migration; 8] = [
     // The JSON is the record, as text: `jsonb` refuses texts with a NUL, and numbers would be read otherwise. It is stored
     // apart from the columns, whatever its length (`toast_tuple_target`), so that a list reads little. `host` is whose
     // watch it is: a database may be shared by many.
@@ -143,6 +143,13 @@ const MIGRATIONS: [Migration; 7] = [
      ALTER TABLE goodput.records ADD COLUMN IF NOT EXISTS measured_by text COLLATE "C";
      CREATE INDEX IF NOT EXISTS records_of_whom ON goodput.records (measured_by, started, id)
         WHERE measured_by IS NOT NULL;"#,
+    ),
+    // Tests without their detail, which a matrix reads of each. Those of older results are read from their JSON.
+    Migration::addition(
+        "CREATE TABLE IF NOT EXISTS goodput.outlines (
+        record bigint PRIMARY KEY REFERENCES goodput.records ON DELETE CASCADE,
+        json text NOT NULL
+     );",
     ),
 ];
 

@@ -214,6 +214,10 @@ impl Database for Sqlite {
         records::json(&self.db, id).map_err(|source| self.failed("read", source))
     }
 
+    fn outline(&self, id: i64) -> Result<Option<Vec<u8>>, StoreError> {
+        records::outline(&self.db, id).map_err(|source| self.failed("read", source))
+    }
+
     fn first_part(&self, old: &Old, most: u32) -> Result<Option<Old>, StoreError> {
         old::first_part(&self.db, old, most).map_err(|source| self.failed("read", source))
     }

@@ -33,6 +33,9 @@ pub(super) fn insert(step: &Connection, kept: &Kept) -> rusqlite::Result<i64> {
         let insert = "INSERT INTO measured (record, measured_by) VALUES (?1, ?2)";
         step.execute(insert, params![id, whom])?;
     }
+    if let Some(outline) = &kept.outline {
+        step.execute("INSERT INTO outlines (record, json) VALUES (?1, ?2)", params![id, outline])?;
+    }
     Ok(id)
 }
 
@@ -63,6 +66,15 @@ pub(super) const BEGUN_AT: &str =
 pub(super) fn json(db: &Connection, id: i64) -> rusqlite::Result<Option<Vec<u8>>> {
     // Prepared once: an export asks for each record.
     let mut select = db.prepare_cached("SELECT CAST(json AS BLOB) FROM records WHERE id = ?1")?;
+    select.query_row([id], |row| row.get(0)).optional()
+}
+
+/// The JSON of a record without its detail, if it is kept, otherwise the whole.
+pub(super) fn outline(db: &Connection, id: i64) -> rusqlite::Result<Option<Vec<u8>>> {
+    let select =
+        "SELECT CAST(coalesce((SELECT json FROM outlines WHERE record = ?1), json) AS BLOB)
+                  FROM records WHERE id = ?1";
+    let mut select = db.prepare_cached(select)?;
     select.query_row([id], |row| row.get(0)).optional()
 }
 

@@ -15,7 +15,7 @@ const APPLICATION_ID: i64 = 0x6764_7074;
 ///
 /// The file has two numbers: its schema, in the table `schema`, and the schema that a goodput must know to use it
 /// (`PRAGMA user_version`), which additions leave as it is. Before the table there was only the second one.
-const MIGRATIONS: [Migration; 13] = [
+const MIGRATIONS: [Migration; 14] = [
     // The JSON is the record; the other columns allow listing without reading it. Numbers are never
     // reused (AUTOINCREMENT): people keep them in notes.
     Migration::change(
@@ -173,6 +173,12 @@ const MIGRATIONS: [Migration; 13] = [
      CREATE INDEX IF NOT EXISTS measured_by_whom ON measured (measured_by, record);
      CREATE TRIGGER IF NOT EXISTS measured_goes AFTER DELETE ON records
         BEGIN DELETE FROM measured WHERE record = old.id; END;",
+    ),
+    // Tests without their detail, which a matrix reads of each. Those of older results are read from their JSON.
+    Migration::addition(
+        "CREATE TABLE IF NOT EXISTS outlines (record INTEGER PRIMARY KEY, json TEXT NOT NULL) STRICT;
+     CREATE TRIGGER IF NOT EXISTS outlines_go AFTER DELETE ON records
+        BEGIN DELETE FROM outlines WHERE record = old.id; END;",
     ),
 ];
 
@@ -364,9 +370,8 @@ mod tests {
             let before = number();
             add_in_memory(&db).unwrap();
             assert_eq!(number(), before, "{schema}");
-            for table in
-                ["described", "changes", "gone", "keyed", "figures", "days", "shifts", "measured"]
-            {
+            let later = ["described", "changes", "gone", "keyed", "figures", "days", "shifts"];
+            for table in later.into_iter().chain(["measured", "outlines"]) {
                 db.query_row(&format!("SELECT count(*) FROM {table}"), [], |_| Ok(())).unwrap();
             }
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Result;
 use goodput_fleet::{Mesh, Observation, Question, Survey, Surveyed, Unusable};
 use goodput_model::Record;
-use goodput_store::{Entry, Store, StoreError, Wanted};
+use goodput_store::{Entry, Position, Store, StoreError, Wanted};
 use jiff::Timestamp;
 
 use super::mesh_file;
@@ -14,6 +14,8 @@ use crate::commands::history::known;
 
 /// How the history names a single test.
 const TEST: &str = "test";
+/// Entries that are in memory at once: a history may have millions.
+const PAGE: u32 = 2000;
 /// Above it, what is not asked for is forgotten: the range of a page that stays open moves on, and its tests add up.
 const MOST_REMEMBERED: usize = 50_000;
 
@@ -55,26 +57,33 @@ pub(in crate::commands) fn survey(
     let [kind, from] = [TEST, asked.since].map(|text| Some(text.into()));
     let mut survey = Survey::of(mesh);
     let before = taken(said, asked.since, MOST_REMEMBERED);
-    for entry in history.search(&Wanted { kind, from, ..Wanted::default() })? {
-        let Entry { id, started, target, .. } = entry;
+    let wanted = Wanted { kind, from, limit: PAGE, ..Wanted::default() };
+    each(history, wanted, |Entry { id, started, target, .. }| {
         let identity = (id, started, target);
         let known = match before.get(&identity) {
             Some(known) => known.clone(),
-            None => match history.get(id) {
+            None => match history.outline(id) {
                 // Another process may have deleted it meanwhile.
-                Err(StoreError::UnknownId { .. }) => continue,
-                Err(why) => {
-                    survey.add_unreadable(why.to_string());
-                    continue;
-                }
+                Err(StoreError::UnknownId { .. }) => return,
+                Err(why) => return survey.add_unreadable(why.to_string()),
                 Ok(record) => goodput_fleet::seen(&record, id, mesh),
             },
         };
         survey.add(&known);
         said.insert(identity, known);
-    }
+    })?;
     let now_s = Timestamp::now().as_second() as f64;
     Ok(survey.matrix(Question { now_s, slow_percent: asked.slow_percent }))
+}
+
+/// Hands each wanted entry over, the newest first. No more of them are in memory than `wanted.limit`.
+fn each(history: &Store, mut wanted: Wanted, mut take: impl FnMut(Entry)) -> Result<()> {
+    loop {
+        let found = history.search(&wanted)?;
+        let Some(last) = found.last() else { return Ok(()) };
+        wanted.before = Some(Position { started: last.started.clone(), id: last.id });
+        found.into_iter().for_each(&mut take);
+    }
 }
 
 /// Takes out of memory what is asked for. What began earlier is not asked for now, and may be the next time: it is left, unless
@@ -129,11 +138,24 @@ mod tests {
         };
         assert_eq!(looked_at("2026-01-01"), 2);
         let db = rusqlite::Connection::open(folder.path().join("history.db")).unwrap();
-        db.execute_batch("UPDATE records SET json = '{'").unwrap();
+        db.execute_batch("UPDATE records SET json = '{'; UPDATE outlines SET json = '{'").unwrap();
         assert_eq!(looked_at("2026-01-03"), 1);
         assert_eq!(looked_at("2026-01-01"), 2, "also after a look at a part");
         db.execute_batch("DELETE FROM records WHERE id = 1").unwrap();
         assert_eq!(looked_at("2026-01-01"), 1, "what was deleted is forgotten");
+    }
+
+    #[test]
+    fn each_entry_comes_once_however_many_are_in_memory() {
+        let folder = tempfile::tempdir().unwrap();
+        let days = ["2026-01-01", "2026-01-03", "2026-01-03", "2026-01-02", "2026-01-03"];
+        let history = history(folder.path(), &days);
+        for limit in 1..=6 {
+            let mut seen = Vec::new();
+            let wanted = Wanted { limit, ..Wanted::default() };
+            each(&history, wanted, |entry| seen.push(entry.id)).unwrap();
+            assert_eq!(seen, [5, 3, 2, 4, 1], "{limit}");
+        }
     }
 
     #[test]
