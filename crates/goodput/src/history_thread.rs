@@ -1,6 +1,7 @@
 //! The history on a thread of its own. A database may be slow or away, and a file locked; whoever asks waits for the answer
 //! alone, and all else goes on: a lease is renewed, a call answered, a signal heard.
 
+use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -8,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Error, Result, anyhow};
 use goodput_store::Store;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::timeout;
 
 use crate::exit;
 
@@ -24,6 +26,8 @@ pub struct HistoryThread {
     ask: mpsc::Sender<Question>,
     openings: Arc<AtomicUsize>,
     delay: Arc<Mutex<Delay>>,
+    /// How many questions had an answer that was no error.
+    answered: watch::Receiver<u64>,
 }
 
 /// What the history cost those who asked it.
@@ -40,6 +44,7 @@ struct Kept {
     open: Box<dyn Fn() -> Result<Store> + Send>,
     store: Option<Store>,
     openings: Arc<AtomicUsize>,
+    answered: watch::Sender<u64>,
 }
 
 impl HistoryThread {
@@ -50,7 +55,13 @@ impl HistoryThread {
     pub fn begin(open: impl Fn() -> Result<Store> + Send + 'static) -> Result<Self> {
         let (ask, mut asked) = mpsc::channel::<Question>(MOST_WAITING);
         let openings = Arc::new(AtomicUsize::new(0));
-        let mut kept = Kept { open: Box::new(open), store: None, openings: Arc::clone(&openings) };
+        let (tell, answered) = watch::channel(0);
+        let mut kept = Kept {
+            open: Box::new(open),
+            store: None,
+            openings: Arc::clone(&openings),
+            answered: tell,
+        };
         let work = move || {
             while let Some(question) = asked.blocking_recv() {
                 question(&mut kept);
@@ -58,7 +69,7 @@ impl HistoryThread {
         };
         let thread = thread::Builder::new().name("history".into()).spawn(work);
         thread.context("can't start the thread that uses the history")?;
-        Ok(Self { ask, openings, delay: Arc::default() })
+        Ok(Self { ask, openings, delay: Arc::default(), answered })
     }
 
     /// Asks, and waits for the answer. If this is dropped while it waits for room in the queue, nothing was asked; after
@@ -72,7 +83,11 @@ impl HistoryThread {
     ) -> Result<T> {
         let (tell, told) = oneshot::channel();
         let question = Box::new(move |kept: &mut Kept| {
-            let _ = tell.send(kept.store().and_then(question));
+            let answer = kept.store().and_then(question);
+            if answer.is_ok() {
+                kept.answered.send_modify(|questions| *questions += 1);
+            }
+            let _ = tell.send(answer);
         });
         let began = Instant::now();
         self.ask.send(question).await.map_err(|_| has_ended())?;
@@ -93,6 +108,31 @@ impl HistoryThread {
         });
         self.ask.send(close).await.map_err(|_| has_ended())?;
         told.await.map_err(|_| has_ended())
+    }
+
+    /// Waits for `work`, which asks this history, for as long as the history answers someone every so often: who waits behind many
+    /// others is not late for that. None: for this long, it has answered nobody.
+    pub async fn patiently<T>(
+        &self,
+        patience: Duration,
+        work: impl Future<Output = T>,
+    ) -> Option<T> {
+        let mut work = pin!(work);
+        let mut answered = self.answered.clone();
+        loop {
+            answered.mark_unchanged();
+            let another = timeout(patience, answered.changed());
+            tokio::select! {
+                biased;
+                done = &mut work => return Some(done),
+                another = another => match another {
+                    Ok(Ok(())) => {}
+                    Err(_) => return None,
+                    // The thread has ended, and `work` hears why.
+                    Ok(Err(_)) => return Some(work.await),
+                },
+            }
+        }
     }
 
     /// What the history has cost since the last call. Who is late can say so.
@@ -170,6 +210,27 @@ mod tests {
             answer.unwrap()
         });
         assert_eq!(answer, 0);
+    }
+
+    #[test]
+    fn who_hears_nothing_is_late_and_who_waits_behind_others_that_are_answered_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("history.db");
+        runtime().block_on(async {
+            let history = HistoryThread::begin(move || Ok(Store::open(&file)?)).unwrap();
+            let (go_on, wait) = channel::<()>();
+            let mut slow = pin!(history.ask(move |_| Ok(wait.recv()?)));
+            let waits = poll_fn(|now| Poll::Ready(slow.as_mut().poll(now).is_pending())).await;
+            assert!(waits, "for this test");
+            let late = history.patiently(Duration::from_millis(1), history.open()).await;
+            assert!(late.is_none(), "it answers nobody");
+            go_on.send(()).unwrap();
+            slow.await.unwrap();
+            let long = Duration::from_secs(3600);
+            let all = (0..4 * MOST_WAITING).map(|_| history.patiently(long, history.open()));
+            let answers = futures_util::future::join_all(all).await;
+            assert!(answers.into_iter().all(|answer| answer.is_some_and(|answer| answer.is_ok())));
+        });
     }
 
     #[test]

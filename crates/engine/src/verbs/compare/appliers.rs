@@ -85,7 +85,8 @@ impl Appliers {
         }
         let (hosts, state_dir, ends) = (self.hosts.clone(), self.state_dir.clone(), ends.to_vec());
         let taken = telling(listener, move |notify| taken(&hosts, &state_dir, &ends, notify));
-        (self.near, self.remote) = taken.await??;
+        let (near, remote) = taken.await??;
+        (*held(&self.near), *held(&self.remote)) = (near, remote);
         Ok(())
     }
 

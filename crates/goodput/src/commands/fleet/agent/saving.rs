@@ -21,7 +21,7 @@ use crate::commands::fleet::trouble::Trouble;
 use crate::history_thread::HistoryThread;
 use crate::{exit, screen};
 
-/// How long an outcome waits for the history.
+/// How long an outcome waits for a history that answers nobody.
 pub(super) const PATIENCE: Duration = BEAT.saturating_mul(2);
 
 /// What becomes of records while the history is away.
@@ -57,11 +57,11 @@ impl Saving {
     /// # Errors
     /// It can't be used, and waiting would not help.
     pub async fn begin(&self) -> Result<()> {
-        match timeout(PATIENCE, self.history.open()).await {
-            Ok(Err(why)) if !may_come_back(&why) => return Err(why),
-            Ok(Err(why)) => self.is_gone(&why.context(WAIT)),
-            Ok(Ok(())) => {}
-            Err(_) => self.is_gone(&late()),
+        match self.history.patiently(PATIENCE, self.history.open()).await {
+            Some(Err(why)) if !may_come_back(&why) => return Err(why),
+            Some(Err(why)) => self.is_gone(&why.context(WAIT)),
+            Some(Ok(())) => {}
+            None => self.is_gone(&late()),
         }
         Ok(())
     }
@@ -108,8 +108,8 @@ impl Saving {
         let mut why_not = None;
         if !self.is_away.get() {
             // One that is given up may be added all the same, and once.
-            let added = timeout(PATIENCE, self.add(task, Arc::clone(&record))).await;
-            match added.unwrap_or_else(|_| Err(late())) {
+            let added = self.history.patiently(PATIENCE, self.add(task, Arc::clone(&record)));
+            match added.await.unwrap_or_else(|| Err(late())) {
                 Ok(number) => return Some(number),
                 Err(why) => {
                     self.is_away.set(!is_of_one_record(&why));
@@ -194,7 +194,7 @@ impl Saving {
     }
 }
 
-/// The history gave no answer in time.
+/// The history has answered nobody for some time.
 #[derive(Debug)]
 struct Late;
 

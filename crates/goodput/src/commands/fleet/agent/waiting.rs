@@ -20,6 +20,8 @@ const FOLDER: &str = "unsaved";
 const ENDING: &str = ".json";
 /// What is added to the name of one that is no record.
 const BAD: &str = ".bad";
+/// How many files that are no records are kept, for whoever looks for the reason.
+const MOST_BAD: usize = 8;
 /// What may wait, bytes: some hundred records of ten seconds, each with all of its detail, and thousands without.
 const MOST_BYTES: u64 = 64 << 20;
 
@@ -82,9 +84,10 @@ impl Waiting {
         self.make_room(&mut lean)
     }
 
-    /// Has what waits elsewhere wait here, behind the others. What waits in both places waits once.
+    /// Has what waits elsewhere wait here, behind the others. What waits in both places waits once, and all of it has no more room
+    /// than what waits here.
     pub fn take_over(&self, other: &Self) -> Result<()> {
-        let lean = self.lean.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lean = self.lean.lock().unwrap_or_else(PoisonError::into_inner);
         let mut own = self.all()?;
         for waits in other.all()? {
             if own.iter().any(|own| own.task == waits.task) {
@@ -97,7 +100,7 @@ impl Waiting {
             moved.with_context(|| format!("can't move {}", from.display()))?;
             own.push(here);
         }
-        Ok(())
+        self.make_room(&mut lean)
     }
 
     /// Returns how much it wrote, bytes.
@@ -187,6 +190,21 @@ impl Waiting {
             file.display(),
             aside.display()
         ));
+        self.forget_bad()
+    }
+
+    /// Of the files that are no records, only the newest are kept.
+    fn forget_bad(&self) -> Result<()> {
+        let read = || format!("can't read the directory {}", self.folder.display());
+        let entries = self.folder.read_dir().with_context(read)?;
+        let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let number = |name: &String| Some(Waits::named(name.strip_suffix(BAD)?)?.number);
+        let mut bad: Vec<_> = names.filter_map(|name| Some((number(&name)?, name))).collect();
+        bad.sort();
+        for (_, name) in bad.iter().rev().skip(MOST_BAD) {
+            let file = self.folder.join(name);
+            fs::remove_file(&file).with_context(|| format!("can't remove {}", file.display()))?;
+        }
         Ok(())
     }
 
@@ -253,6 +271,39 @@ mod tests {
         assert!(tasks(&other).is_empty());
         let last = here.all().unwrap().pop().unwrap();
         assert_eq!(here.read(&last).unwrap(), Some(record()));
+    }
+
+    #[test]
+    fn what_is_taken_over_has_no_more_room_than_what_waits_here() {
+        let [folder, elsewhere] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let size = detailed().to_readable_json().unwrap().len() as u64;
+        let [here, other] = [&folder, &elsewhere].map(|it| Waiting::open(it.path()).unwrap());
+        let here = Waiting { most_bytes: size * 5 / 2, ..here };
+        here.keep("1", &detailed()).unwrap();
+        for task in ["2", "3"] {
+            other.keep(task, &detailed()).unwrap();
+        }
+        here.take_over(&other).unwrap();
+        assert_eq!(tasks(&here), ["1", "2", "3"]);
+        assert!(here.bytes().unwrap() <= here.most_bytes);
+        let first = here.all().unwrap().remove(0);
+        assert!(here.read(&first).unwrap().unwrap().thinned.is_some());
+    }
+
+    #[test]
+    fn of_files_that_are_no_records_the_newest_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let waiting = Waiting::open(folder.path()).unwrap();
+        let all = 2 * MOST_BAD as u64;
+        for number in 0..all {
+            fs::write(waiting.folder.join(format!("{number}-t.json")), "{").unwrap();
+            let bad = waiting.all().unwrap().remove(0);
+            assert_eq!(waiting.read(&bad).unwrap(), None);
+        }
+        let left: Vec<_> = (0..all)
+            .filter(|number| waiting.folder.join(format!("{number}-t.json.bad")).exists())
+            .collect();
+        assert_eq!(left, (all - MOST_BAD as u64..all).collect::<Vec<_>>());
     }
 
     #[test]
