@@ -50,7 +50,7 @@ fn prepare(
         Prepared::There(there) => Some(&mut there.changes),
         Prepared::Here(_) => None,
     });
-    let changes = hosts.begin(state_dir, address, others)?;
+    let changes = Hosts::begin(state_dir, hosts.open(address)?, others)?;
     let prepared = remote_settings::Prepared::new(address, changes, assignments)?;
     Ok(Prepared::There(Box::new(prepared)))
 }

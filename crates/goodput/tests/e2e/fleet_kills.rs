@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use goodput_testing::servers::{Nats, Postgres, nats_cluster, own_postgres};
 use goodput_testing::wait_for;
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
 
 use crate::common::Home;
 
@@ -70,9 +72,11 @@ struct Stage {
     name: String,
     agents: Vec<Part>,
     coordinator: Part,
-    /// What the coordinators that ended by themselves have printed.
-    turns: Vec<Turn>,
+    /// What the coordinators that ended by themselves have printed, by the beginning of the tasks' ids.
+    turns: Vec<(String, Turn)>,
     sites: usize,
+    /// What is killed, and when.
+    random: Xoshiro256PlusPlus,
     _storage: Home,
 }
 
@@ -80,7 +84,7 @@ struct Stage {
 type Turn = BTreeMap<(usize, usize), bool>;
 
 impl Stage {
-    fn set(sites: usize) -> Option<Self> {
+    fn set(sites: usize, seed: u64) -> Option<Self> {
         let storage = Home::new();
         let nats = nats_cluster(storage.path())?;
         let database = own_postgres()?;
@@ -98,15 +102,21 @@ impl Stage {
         let mesh =
             "[test]\nlength = \"0.3s\"\npause = \"0s\"\n".to_owned() + &tables.collect::<String>();
         let mesh = storage.file("mesh.toml", &mesh).display().to_string();
-        let coordinator = Part::start(shared(&["fleet", "run", &mesh, "--once"]));
+        let coordinator = Part::start(shared(&["-v", "fleet", "run", &mesh, "--once"]));
         let (turns, _storage) = (Vec::new(), storage);
-        Some(Self { nats, database, name, agents, coordinator, turns, sites, _storage })
+        let random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        Some(Self { nats, database, name, agents, coordinator, turns, sites, random, _storage })
+    }
+
+    /// A random part of the longest time.
+    fn pause(&mut self) -> Duration {
+        Duration::from_millis(self.random.random_range(0..LONGEST.as_millis() as u64))
     }
 
     /// Kills one of all parts, and starts it again. Returns what it was.
     fn kill_one(&mut self) -> &'static str {
-        let number = rand::random_range(0..self.sites + 5);
-        let pause = Duration::from_millis(rand::random_range(0..LONGEST.as_millis() as u64));
+        let number = self.random.random_range(0..self.sites + 5);
+        let pause = self.pause();
         match number.checked_sub(self.sites) {
             None => {
                 self.agents[number].kill();
@@ -192,8 +202,11 @@ fn waiting(home: &Home, site: usize) -> usize {
     files.map_or(0, |files| files.iter().filter(is_record).count())
 }
 
-/// The tests that the newest coordinator has printed, which has ended: each of the turn, once.
-fn last_turn(log: &str, sites: usize) -> Turn {
+/// The tests that the newest coordinator has printed, which has ended: each of the turn, once; and with what their ids begin.
+fn last_turn(log: &str, sites: usize) -> (String, Turn) {
+    // Whether it has begun or gone on.
+    let id = log.rsplit_once("the turn ").and_then(|(_, rest)| rest.split_whitespace().next());
+    let id = id.expect("the coordinator says which turn it is").to_owned();
     let all = sites * (sites - 1);
     // Lines of tests begin with the time.
     let timed =
@@ -215,18 +228,22 @@ fn last_turn(log: &str, sites: usize) -> Turn {
         assert!(turn.insert(pair, !end.starts_with("no record: ")).is_none(), "twice: {line}");
     }
     assert_eq!(turn.len(), all, "each has an outcome: {log}");
-    turn
+    (id, turn)
 }
 
 #[test]
 fn killed_at_any_moment_each_task_has_one_outcome_and_no_test_is_begun_twice() {
     let many = std::env::var("GOODPUT_KILLS").ok().and_then(|kills| kills.parse().ok());
     let (kills, sites) = many.map_or(FEW, |kills| (kills, MANY_SITES));
-    let Some(mut stage) = Stage::set(sites) else { return };
+    let seed = std::env::var("GOODPUT_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = seed.unwrap_or_else(rand::random);
+    println!("GOODPUT_SEED={seed} chooses the same kills again, at the same times");
+    let Some(mut stage) = Stage::set(sites, seed) else { return };
     let mut killed: BTreeMap<&str, u32> = BTreeMap::new();
     for _ in 0..kills {
         // The moment is what is random: there is no condition to wait for.
-        sleep(Duration::from_millis(rand::random_range(0..LONGEST.as_millis() as u64)));
+        let pause = stage.pause();
+        sleep(pause);
         *killed.entry(stage.kill_one()).or_default() += 1;
         stage.start_again_what_has_ended();
     }
@@ -237,13 +254,14 @@ fn killed_at_any_moment_each_task_has_one_outcome_and_no_test_is_begun_twice() {
 fn judge(stage: &Stage, killed: &BTreeMap<&str, u32>) {
     let kept = stage.kept();
     let mut with_record = 0;
-    for turn in &stage.turns {
+    for (id, turn) in &stage.turns {
         let recorded: BTreeSet<_> =
             turn.iter().filter(|(_, is)| **is).map(|(pair, _)| *pair).collect();
         with_record += recorded.len();
         // A record that came late is kept, although its task has a reason by then.
-        let has_all = kept.values().any(|pairs| pairs.is_superset(&recorded));
-        assert!(has_all, "records of a turn are not in the database: {recorded:?}\n{kept:?}");
+        let in_database = kept.get(id).cloned().unwrap_or_default();
+        let lost: Vec<_> = recorded.difference(&in_database).collect();
+        assert!(lost.is_empty(), "records of the turn {id} are not in the database: {lost:?}");
     }
     let mut begun: BTreeMap<String, u32> = BTreeMap::new();
     for agent in &stage.agents {
@@ -258,7 +276,7 @@ fn judge(stage: &Stage, killed: &BTreeMap<&str, u32>) {
     let twice: Vec<_> = begun.iter().filter(|(_, times)| **times > 1).collect();
     assert!(twice.is_empty(), "begun twice: {twice:?}");
     assert!(begun.len() >= with_record, "agents say what they begin: {}", stage.agents[0].log());
-    let tasks: usize = stage.turns.iter().map(BTreeMap::len).sum();
+    let tasks: usize = stage.turns.iter().map(|(_, turn)| turn.len()).sum();
     println!(
         "killed {killed:?}; {} turns, {tasks} tasks: {with_record} with a record, {} with a reason; {} tests begun, none twice",
         stage.turns.len(),

@@ -96,9 +96,20 @@ impl Agent {
 
     /// Does not wait for its name.
     pub fn begin(name: &str, home: Home, more: &[&str]) -> Self {
+        Self::begin_within(name, home, more, &[])
+    }
+
+    /// The same with these variables in its environment.
+    pub fn begin_within(
+        name: &str,
+        home: Home,
+        more: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Self {
         let arguments = [&["fleet", "agent", "--name", name], more].concat();
         let log = std::fs::File::create(home.path().join("agent.log")).expect("it is ours");
         let mut command = home.goodput(&arguments);
+        command.envs(environment.iter().copied());
         let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().expect("it starts");
         let stdout = BufReader::new(child.stdout.take().expect("stdout is piped"));
         Self { child, stdout, home }

@@ -178,7 +178,7 @@ fn an_agent_takes_only_what_its_coordinator_has_signed_and_once() {
     // The far end, too, opens nothing for a task that it was shown before, or by another site.
     let far = |from: &str| {
         let call = serde_json::json!({ "open": {
-            "format": 2, "key": "x25519:RaPJSx1Bmyen+ag5rKZDiwtExfqVSn8yLXMWFfOZ1mg",
+            "format": goodput_fleet::FORMAT, "key": "x25519:RaPJSx1Bmyen+ag5rKZDiwtExfqVSn8yLXMWFfOZ1mg",
             "sealed": serde_json::from_str::<serde_json::Value>(&signed).unwrap(),
         }});
         fleet.nats.publish(&format!("goodput.call.a.{from}"), &call.to_string());
