@@ -1,8 +1,12 @@
 //! Whether two logins lead to one place of one running host, whatever names they went by.
 
+use std::process;
+
+use crate::command::Command;
 use crate::error::RemoteError;
 use crate::host::Host;
 use crate::shell::Shell;
+use crate::system::System;
 
 /// Refuses a host that stands for the other end already, under another name, or that can't be told from it.
 ///
@@ -37,4 +41,17 @@ fn sees(host: &mut Host, mark: &str) -> Result<bool, RemoteError> {
 
 fn viewpoint(host: &mut Host) -> Result<String, RemoteError> {
     host.session.output(&host.system.viewpoint())
+}
+
+/// Whether a host of this system and identity is the one that this thread runs on: its shell says the same.
+pub(crate) fn is_here(system: &dyn System, identity: &[String]) -> bool {
+    let here: Option<Vec<String>> = system.identity().iter().map(printed_here).collect();
+    here.is_some_and(|here| here == identity)
+}
+
+/// What a command prints on this host; `None` if it fails.
+fn printed_here(command: &Command) -> Option<String> {
+    let shell = process::Command::new("sh").args(["-c", &command.to_string()]).output().ok()?;
+    let printed = shell.status.success().then_some(shell.stdout)?;
+    Some(String::from_utf8(printed).ok()?.trim().to_owned())
 }

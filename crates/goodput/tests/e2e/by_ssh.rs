@@ -274,6 +274,27 @@ fn a_kind_and_its_parameter_are_put_back_together() {
     assert!(stdout(&undo).contains("nothing to undo"), "{}", stdout(&undo));
 }
 
+/// Payload leaves this host: the host of `--near`, such as a router, saves nothing about connections that it could forget.
+#[test]
+fn the_kernel_that_sends_is_this_one_whatever_host_stands_for_this_end() {
+    let Some(host) = Host::start() else { return };
+    let server = Server::start(&host.home, &[]);
+    host.sh("sysctl -w net.ipv4.tcp_no_metrics_save=0");
+    let compare = ["compare", &server.address, "sysctl.net.ipv4.tcp_sack=1,0", "--near", "ssh://b"];
+    let times = ["-n", "1M", "--max-time", "4", "--no-store"];
+    let output = host.run(&[&compare[..], &times].concat());
+    let said = stderr(&output);
+    assert!(matches!(output.status.code(), Some(0 | 4)), "{said}");
+    let [log] = &walk(host.home.path(), "changes.log")[..] else { panic!("no log of changes") };
+    let log = std::fs::read_to_string(log).unwrap();
+    let changes = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let there = changes.filter(|change| change["host"] == "ssh://b");
+    let changed: std::collections::BTreeSet<_> =
+        there.map(|change| change["setting"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(Vec::from_iter(changed), ["sysctl.net.ipv4.tcp_sack"], "{log}");
+    assert_eq!(host.sh("sysctl -n net.ipv4.tcp_no_metrics_save"), "0");
+}
+
 #[test]
 fn what_is_kept_on_linux_is_listed_and_removed() {
     let Some(host) = Host::start() else { return };

@@ -110,6 +110,11 @@ impl RemoteChanges {
         &self.settled
     }
 
+    /// Whether the host is the one that goodput runs on, in the same network namespace.
+    pub fn is_this_host(&self) -> bool {
+        one_host::is_here(self.host.system, &self.host.identity)
+    }
+
     /// The host's system, as it calls itself.
     pub fn system(&self) -> &'static str {
         self.host.system.name()

@@ -110,13 +110,30 @@ impl Appliers {
                 continue;
             }
             let setting = SettingRef { end, name: METRICS.into(), scope: None };
-            if let Err(error) = self.change(client, &setting, "1").await {
+            if let Err(error) = self.change_of_sender(client, &setting, "1").await {
                 doubts.push(format!(
                     "the {end} kernel may carry over what it learned about the path from one run to the next (tcp_metrics): {error}"
                 ));
             }
         }
         doubts
+    }
+
+    /// Sets one value of the kernel that sends for an end. Payload of the near end always leaves this host: a host that
+    /// stands for this end, such as a router on the way, sends nothing, unless it is this host under another name.
+    async fn change_of_sender(
+        &mut self,
+        client: &mut Client,
+        setting: &SettingRef,
+        value: &str,
+    ) -> Result<String, EngineError> {
+        let stands_for_near = self.hosts.near.clone().filter(|_| setting.end == EndName::Near);
+        if let Some(address) = stands_for_near
+            && !self.at_host(address, |changes| Ok(changes.is_this_host())).await?
+        {
+            return self.change_near(setting.clone(), value.into()).await;
+        }
+        self.change(client, setting, value).await
     }
 
     /// Refuses values of `arm` that a host would refuse, as far as it can tell before anything is changed. Each host is
@@ -338,7 +355,7 @@ impl Appliers {
             let all = std::mem::take(&mut *held(&remote));
             let restored = all.into_values().map(|mut changes| changes.restore());
             let left = restored.filter(|restored| !restored.report.is_clean());
-            left.map(|restored| restored.to_string()).collect()
+            left.map(|restored| restored.not_back()).collect()
         })
         .await
     }
@@ -359,7 +376,7 @@ impl Appliers {
             Some(client) => client.setting(SettingRequest::Restore).await.map(drop),
             None => Ok(()),
         };
-        let near = near.filter(|report| !report.is_clean()).map(|report| report.to_string());
+        let near = near.filter(|report| !report.is_clean()).map(|report| report.not_back());
         let left: Vec<_> = near.into_iter().chain(remote?).collect();
         let near = (!left.is_empty()).then(|| {
             EngineError::Flow(format!("not everything was put back: {}", left.join("; ")))

@@ -512,8 +512,8 @@ fn runs_that_depend_on_their_order_in_all_trials_together_are_said() {
         }
     };
     let doubts = |trials: usize| {
-        let (request, (_raise, never)) = (request(), interrupt());
-        let mut played = Played { shows: VecDeque::new(), asked: Vec::new() };
+        let (request, (raise, never)) = (request(), interrupt());
+        let mut played = Played { shows: VecDeque::new(), asked: Vec::new(), raise };
         let budget = TimeBudget::new(request.max_time, 1);
         let runs = Comparisons::new(&request, &never, Length::Seconds(1.0), budget, &mut played);
         let mut tuner = Tuner::new(runs, Search::default());

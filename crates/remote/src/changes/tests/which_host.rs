@@ -230,6 +230,19 @@ fn another_host(name: &str) -> Host {
 }
 
 #[test]
+fn this_host_is_known_by_any_name_and_no_other_one_is_taken_for_it() {
+    in_scene(|folder| {
+        let alias = RemoteChanges::at(host_called("ssh://alias"), folder.path(), Vec::new());
+        assert!(alias.unwrap().is_this_host());
+        let far = another_host("ssh://far");
+        assert!(!RemoteChanges::at(far, folder.path(), Vec::new()).unwrap().is_this_host());
+        let own = tempfile::tempdir().unwrap();
+        let jail = freebsd("ssh://jail", &FreeBsd::in_folder(own.path()).jail(1));
+        assert!(!one_host::is_here(jail.system, &jail.identity), "it runs another system");
+    });
+}
+
+#[test]
 fn two_names_of_one_host_are_refused_for_two_ends() {
     in_scene(|folder| {
         let mut near = begin(&folder);
