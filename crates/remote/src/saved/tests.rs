@@ -345,6 +345,38 @@ const DROP_IN: &str = "systemd/network/10-lan.network.d/90-goodput.conf";
 const UNIT: &str = "systemd/system/goodput-settings.service";
 const WANTED: &str = "systemd/system/multi-user.target.wants/goodput-settings.service";
 
+/// What a unit keeps of a route or a device that is gone keeps no other value out, and stays: it may come back.
+#[test]
+fn a_value_of_what_is_gone_stays_beside_new_ones() {
+    in_namespace(|| {
+        let mut scene = Scene::with_systemd(false);
+        let ip = |words: &str| {
+            let done = std::process::Command::new("ip").args(words.split(' ')).status().unwrap();
+            assert!(done.success(), "{words}");
+        };
+        for words in ["link set v0 up", "link set v1 up", "route add 10.99.0.0/24 dev v0"] {
+            ip(words);
+        }
+        let route = ("route.initcwnd@10.99.0.0/24", "40");
+        scene.save(&[route]).unwrap();
+        let command = |text: String| {
+            let line =
+                text.lines().find(|line| line.contains("10.99.0.0/24") && !line.starts_with('#'));
+            line.map(str::to_owned)
+        };
+        let before = command(scene.text(UNIT));
+        assert!(before.is_some(), "{}", scene.text(UNIT));
+        ip("route del 10.99.0.0/24");
+        scene.rehearse(&[("link.txqueuelen@v0", "900")]).unwrap();
+        scene.save(&[("link.txqueuelen@v0", "1000")]).unwrap();
+        assert_eq!(scene.kept(), ["route.initcwnd@10.99.0.0/24=40", "link.txqueuelen@v0=1000"]);
+        assert_eq!(command(scene.text(UNIT)), before);
+        let new = scene.save(&[("route.initcwnd@10.99.0.0/24", "50")]).unwrap_err().to_string();
+        assert!(new.contains("no such route"), "{new}");
+        assert_eq!(command(scene.text(UNIT)), before, "another value can't be worked out");
+    });
+}
+
 #[test]
 fn what_udevd_and_networkd_can_say_stands_in_their_files() {
     in_namespace(|| {

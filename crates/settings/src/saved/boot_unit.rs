@@ -20,12 +20,23 @@ pub fn lines(keeps: &[Assignment], program: &Path) -> String {
 
 /// The lines of a unit that runs these lines of a shell, for a host without goodput.
 pub fn lines_of_shell<'a>(lines: impl IntoIterator<Item = &'a str>) -> String {
-    unit(lines.into_iter().map(|line| format!("/bin/sh -c {}", quoted(line))))
+    unit(lines.into_iter().map(|line| format!("{SHELL}{}", quoted(line))))
 }
 
-/// If a value can't be set because its device is gone, the others are still set (`-`).
+/// Begins the command of a unit that runs a line of a shell.
+const SHELL: &str = "/bin/sh -c ";
+
+/// The lines of a shell that a unit with this text runs, in order: those that were given to [`lines_of_shell`].
+pub fn shell_lines(text: &str) -> Vec<String> {
+    let lines = text.lines().filter_map(|line| line.strip_prefix(COMMAND)?.strip_prefix(SHELL));
+    lines.filter_map(unquoted).collect()
+}
+
+/// Begins a command of a unit. If a value can't be set because its device is gone, the others are still set (`-`).
+const COMMAND: &str = "ExecStart=-";
+
 fn unit(commands: impl Iterator<Item = String>) -> String {
-    let commands: Vec<String> = commands.map(|command| format!("ExecStart=-{command}")).collect();
+    let commands: Vec<String> = commands.map(|command| format!("{COMMAND}{command}")).collect();
     format!(
         "[Unit]\nDescription=Settings that goodput keeps\nWants=network-online.target\n\
          After=network-online.target\n\n[Service]\nType=oneshot\nRemainAfterExit=yes\n{}\n\n\
@@ -45,6 +56,21 @@ fn quoted(word: &str) -> String {
         }
     }
     out + "\""
+}
+
+/// The word that [`quoted`] has quoted; `None` if it would quote no word so.
+fn unquoted(text: &str) -> Option<String> {
+    let inner = text.strip_prefix('"')?.strip_suffix('"')?;
+    let (mut out, mut rest) = (String::new(), inner.chars());
+    while let Some(c) = rest.next() {
+        out.push(match c {
+            '\\' => rest.next()?,
+            '%' | '$' => rest.next().filter(|second| *second == c)?,
+            '"' => return None,
+            c => c,
+        });
+    }
+    Some(out)
 }
 
 #[cfg(test)]
@@ -67,5 +93,17 @@ mod tests {
         let text = lines_of_shell(["'ip' 'link' 'set' \"$1\""]);
         let line = "\nExecStart=-/bin/sh -c \"'ip' 'link' 'set' \\\"$$1\\\"\"\n";
         assert!(text.contains(line), "{text}");
+    }
+
+    #[test]
+    fn the_lines_of_a_unit_are_read_as_they_were_written() {
+        let lines =
+            ["'ip' 'route' 'replace' \"$(ip route | sed 's/\\. %/x/')\"", "printf '%s' \\n", ""];
+        assert_eq!(shell_lines(&lines_of_shell(lines)), lines);
+        for odd in
+            ["ExecStart=-/bin/sh -c a", "ExecStart=-/bin/sh -c \"%i\"", "ExecStart=/bin/true"]
+        {
+            assert!(shell_lines(odd).is_empty(), "{odd}");
+        }
     }
 }

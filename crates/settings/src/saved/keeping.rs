@@ -10,7 +10,10 @@ use crate::error::SettingError;
 use crate::lookup::{machine, permanent};
 use crate::permanent::{NETWORK_FILES, merged};
 
-pub use super::boot_unit::{FILE as BOOT_UNIT, WANTED as BOOT_LINK, lines_of_shell as unit_lines};
+pub use super::boot_unit::{
+    FILE as BOOT_UNIT, WANTED as BOOT_LINK, lines_of_shell as unit_lines,
+    shell_lines as lines_in_unit,
+};
 pub use super::host::{Device, SavingHost as Host};
 pub use super::overruled::overruled;
 

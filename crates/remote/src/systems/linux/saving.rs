@@ -3,6 +3,7 @@
 
 use goodput_model::{EndName, Permanent, SettingRef};
 use goodput_settings::keeping::{self, BOOT_LINK, BOOT_UNIT, Device};
+use goodput_settings::{Assignment, saved_text};
 
 use super::row::{At, misread, refused};
 use super::{link, row};
@@ -99,7 +100,7 @@ pub(super) fn lines(
     keeps: &[(SettingRef, String)],
 ) -> Result<String, RemoteError> {
     if keeper.link.is_some() {
-        let lines = keeps.iter().map(|(setting, value)| at_boot(shell, setting, value));
+        let lines = keeps.iter().map(|kept| at_boot_or_as_before(shell, keeper, kept));
         let lines = lines.collect::<Result<Vec<_>, _>>()?;
         return Ok(keeping::unit_lines(lines.iter().map(String::as_str)));
     }
@@ -113,6 +114,26 @@ pub(super) fn lines(
         path: keeper.path.clone(),
         why: "what udevd applies in its place can't be read".into(),
     })
+}
+
+/// The line of a shell that sets a value when the host has started. The device or route of a value that the unit keeps already
+/// may be gone by now: its line stays as it is, as a value of a device that is gone stays in every other file.
+fn at_boot_or_as_before(
+    shell: &mut dyn Shell,
+    keeper: &Keeper,
+    kept: &Assignment,
+) -> Result<String, RemoteError> {
+    let why = match at_boot(shell, &kept.0, &kept.1) {
+        Ok(line) => return Ok(line),
+        Err(lost @ (RemoteError::Lost { .. } | RemoteError::Closed)) => return Err(lost),
+        Err(why) => why,
+    };
+    let text = keeping::Host::read(&mut There(shell), &keeper.path).unwrap_or_default();
+    let keeps = saved_text::parse(&text).map(|ours| ours.keeps).unwrap_or_default();
+    let lines = keeping::lines_in_unit(&text);
+    // Each value has one line, in the same order.
+    let place = keeps.iter().position(|one| one == kept).filter(|_| lines.len() == keeps.len());
+    place.and_then(|place| lines.get(place).cloned()).ok_or(why)
 }
 
 /// The line of a shell that sets a value when the host has started.
