@@ -43,4 +43,4 @@ pub use verbs::shaping::{
     ClassMark, ClassRequest, ProveRequest, RouterRequest, ShapingRequest, shaping,
 };
 pub use verbs::top::{ConnectionWatch, Summary, WantedConnections};
-pub use verbs::tune::{Keepable, TuneRequest, tune};
+pub use verbs::tune::{Keepable, TuneRequest, reaches_ceiling, tune};

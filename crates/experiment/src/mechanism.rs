@@ -308,6 +308,7 @@ fn events_fall(pairs: &[(WitnessCount, WitnessCount)]) -> Known<bool> {
 fn too_few(pairs: usize) -> Option<Known<bool>> {
     let smallest_chance = 0.5f64.powi(pairs as i32);
     let words = || match pairs {
+        0 => "no run could read what shows it".into(),
         1 => "1 pair of runs is too few to decide".into(),
         n => format!("{n} pairs of runs are too few to decide"),
     };

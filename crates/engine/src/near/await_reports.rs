@@ -67,7 +67,8 @@ pub async fn await_reports(
                 }
             }
             () = interrupt.raised(), if waits && !was_raised => {
-                ends.lose_report("interrupted while waiting for its report");
+                let how = interrupt.in_words();
+                ends.lose_report(&format!("{how} while this end waited for its report"));
             }
             () = interrupt.raised(), if !ends.run.has_ended() && !was_forsaken => {
                 ends.run.forsake_far_end();

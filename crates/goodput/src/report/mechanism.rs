@@ -1,10 +1,14 @@
 //! The mechanism check of one arm in words: whether it changed what the diagnosis named.
 
 use goodput_model::{
-    AmountChange, ArmResult, BitRate, Bytes, Judgement, Known, Mechanism, Response, Verdict,
+    AmountChange, ArmResult, BitRate, Bytes, Judgement, Known, Mechanism, Response, Seconds,
+    Verdict,
 };
 
 use super::style;
+
+/// The unit of a sign that is a time, which is printed like any other time.
+const MICROSECONDS: &str = " µs";
 
 /// How far the goodput may be from the prediction, as a share of the prediction: the next limit is only an estimate.
 const AS_PREDICTED: f64 = 0.10;
@@ -34,7 +38,9 @@ pub fn placebo(arm: &ArmResult) -> Option<String> {
         Judgement::NoDifference => {
             format!("{}: {same} makes no difference", style::good("confirmed"))
         }
-        Judgement::Inconclusive => format!("open: too few runs to show that {same} makes none"),
+        Judgement::Inconclusive => {
+            format!("open: too few runs to show that {same} makes no difference")
+        }
         _ => format!("NOT confirmed: {same} seems to differ from itself"),
     })
 }
@@ -53,9 +59,9 @@ fn is_about_goodput(arm: &ArmResult) -> bool {
 }
 
 fn because(mechanism: &Mechanism) -> String {
-    let Mechanism { rule, limits_arm, moved, amount, .. } = mechanism;
+    let Mechanism { rule, moved, amount, .. } = mechanism;
     let sign = witness(mechanism);
-    let way = if *limits_arm { "rise" } else { "fall" };
+    let way = unclear(mechanism);
     match (mechanism.confirmed(), amount) {
         (Known::Value(true), Some(amount)) if *moved != Known::Value(true) => {
             let amount = of_amount(amount);
@@ -65,15 +71,30 @@ fn because(mechanism: &Mechanism) -> String {
         (Known::Value(false), Some(amount)) => {
             let amount = of_amount(amount);
             format!(
-                "not explained: {rule} was expected, but {sign} is no clear {way}, and {amount} does not explain the goodput"
+                "not explained: {rule} was expected, but {sign} {way}, and {amount} does not explain the goodput"
             )
         }
         (Known::Value(false), None) => {
-            format!("not explained: {rule} was expected, but {sign} is no clear {way}")
+            format!("not explained: {rule} was expected, but {sign} {way}")
         }
         (Known::Missing(why), _) => {
             format!("not explained: whether it was {rule} is unknown ({why})")
         }
+    }
+}
+
+/// Why a sign that was read shows no such cause: it went the other way, or its fall may be chance.
+fn unclear(mechanism: &Mechanism) -> String {
+    let Mechanism { limits_arm, witness_before, witness_after, .. } = mechanism;
+    let [expected, other] = if *limits_arm { ["rise", "fall"] } else { ["fall", "rise"] };
+    let (before, after) = match (witness_before, witness_after) {
+        (Known::Value(before), Known::Value(after)) => (*before, *after),
+        _ => return format!("is no clear {expected}"),
+    };
+    let [limited, free] = if *limits_arm { [after, before] } else { [before, after] };
+    match limited < free {
+        true => format!("is a {other}, not a {expected}"),
+        false => format!("is no clear {expected} in all runs together"),
     }
 }
 
@@ -83,6 +104,7 @@ fn witness(mechanism: &Mechanism) -> String {
     let known = goodput_diagnose::rules::ALL.iter().find(|known| known.id == *rule);
     let (named, unit) = known.map_or(("its measure", ""), |known| known.witness_words);
     let value = |known: &Known<f64>| match known {
+        Known::Value(us) if unit == MICROSECONDS => Seconds::of_us(*us).to_string(),
         Known::Value(value) => format!("{value:.1}{unit}"),
         Known::Missing(why) => format!("unknown ({why})"),
     };
@@ -246,9 +268,32 @@ mod tests {
         assert!(said[2].1.contains("the symptom went away"), "{said:?}");
         worse.mechanism.as_mut().unwrap().moved = Known::Value(false);
         let not = lines(&base(), &worse);
-        assert!(
-            not[0].1.contains("not explained") && not[0].1.ends_with("no clear rise"),
-            "{not:?}"
+        let unclear = "6.7 → 202.2 is no clear rise in all runs together";
+        assert!(not[0].1.contains("not explained") && not[0].1.ends_with(unclear), "{not:?}");
+    }
+
+    #[test]
+    fn a_sign_that_is_a_time_is_printed_like_one() {
+        let mut shorter = arm(true, "path-rate", 94e6);
+        let mechanism = shorter.mechanism.as_mut().unwrap();
+        mechanism.rule = "queue-too-long".into();
+        (mechanism.witness_before, mechanism.witness_after) =
+            (Known::Value(39_179.0), Known::Value(8_900.9));
+        let said = &lines(&base(), &shorter)[0].1;
+        assert!(said.ends_with("delay in the queue 39.2 ms → 8.90 ms"), "{said}");
+    }
+
+    #[test]
+    fn a_sign_that_goes_the_other_way_is_no_unclear_one() {
+        let mut better = arm(false, "server-or-path", 94e6);
+        let mechanism = better.mechanism.as_mut().unwrap();
+        mechanism.rule = "server-or-path".into();
+        (mechanism.witness_before, mechanism.witness_after) =
+            (Known::Value(89.3), Known::Value(98.6));
+        assert_eq!(
+            lines(&base(), &better)[0].1,
+            "not explained: server-or-path was expected, but time in which the reader was waiting 89.3 % → 98.6 % is a rise, \
+             not a fall"
         );
     }
 

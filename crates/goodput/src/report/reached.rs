@@ -35,8 +35,12 @@ fn of_start(record: &Record, response: Response) -> Known<f64> {
     }
 }
 
-/// What a person can do about what holds the purpose back at the start, if goodput itself can change nothing about it.
+/// What a person can do about what holds the purpose back at the start, if goodput itself can change nothing about it, and
+/// unless what is proven reaches the ceiling: then there is nothing to gain any more.
 pub(super) fn by_hand(record: &Record, purpose: Purpose) -> Vec<String> {
+    if goodput_engine::reaches_ceiling(record) {
+        return Vec::new();
+    }
     let is_about = |finding: &&Finding| match purpose {
         Purpose::Throughput | Purpose::Balanced => finding.rule == record.verdict.limit,
         // What limits goodput is another question.

@@ -7,8 +7,9 @@ use goodput_model::{Comparison, Known, Mechanism};
 const CHANGED: usize = 1;
 
 /// Explains the arm by a cause whose witness moved: that of a rule that proposed one of its changes, the first of `rules`
-/// first, or else what limited the first run of the comparison. If none moved, the first rule stands there unconfirmed. It
-/// stays as it is if the runs have read no witness of these rules, or if the change makes goodput worse.
+/// first, or else what limited the first run of the comparison. If none moved, the first rule stands there unconfirmed, also
+/// if no run could read its witness: what limited the first run is no reason for the change. It stays as it is if the change
+/// makes goodput worse.
 pub fn explain_by(rules: &[String], comparison: &mut Comparison) {
     let trials = &comparison.trials;
     let Some(arm) = comparison.arms.get_mut(CHANGED) else { return };
@@ -16,12 +17,11 @@ pub fn explain_by(rules: &[String], comparison: &mut Comparison) {
         return;
     }
     let of_first_run = arm.mechanism.take();
-    let is_read = |rule: &&String| trials.iter().any(|t| t.witnesses.contains_key(rule.as_str()));
     let explained = |rule: &String| {
         let known = of_first_run.clone().filter(|known| known.rule == *rule);
         known.or_else(|| mechanism(trials, CHANGED, &Suspect::proposed(rule)))
     };
-    let mut known: Vec<Mechanism> = rules.iter().filter(is_read).filter_map(explained).collect();
+    let mut known: Vec<Mechanism> = rules.iter().filter_map(explained).collect();
     known.extend(of_first_run);
     let is_confirmed = |cause: &Mechanism| *cause.confirmed() == Known::Value(true);
     let best = known.iter().position(is_confirmed).unwrap_or(0);
@@ -77,6 +77,13 @@ mod tests {
         assert_eq!(both, ("sack-off".into(), moved.clone()));
         let first_run = explained(&["queue-too-short"], &mut comparison);
         assert_eq!(first_run, ("sack-off".into(), moved));
+        let changed = &mut comparison.arms[CHANGED];
+        if let Some(known) = &mut changed.mechanism {
+            (known.rule, known.moved) = ("server-or-path".into(), Known::Value(false));
+        }
+        let (rule, unread) = explained(&["shaper-burst"], &mut comparison);
+        assert_eq!(rule, "shaper-burst", "its witness is at a far end that reports nothing");
+        assert!(matches!(unread, Known::Missing(_)), "{unread:?}");
         comparison.arms[CHANGED].mechanism = None;
         let none = explained(&["queue-too-short"], &mut comparison);
         assert_eq!(none, ("queue-too-short".into(), not));

@@ -2,6 +2,8 @@
 
 use goodput_model::{BitRate, Place, Purpose, Record};
 
+use super::proof::changed_goodput;
+
 /// The ceiling of the first measurement, for tuning that is about throughput. If what limits it sits at one of the hosts,
 /// the goodput predicted without it counts if it is higher: what a host sets is no property of the path.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +34,16 @@ impl Goal {
     }
 }
 
+/// Whether what tuning has proven reaches the most that the path could carry.
+pub fn reaches_ceiling(record: &Record) -> bool {
+    let Some(tuning) = record.tuning.as_ref().filter(|tuning| !tuning.proven.is_empty()) else {
+        return false;
+    };
+    let goal = Goal::of(record, tuning.purpose, tuning.min_gain_percent);
+    let goodput = record.comparison.as_ref().and_then(changed_goodput);
+    goal.zip(goodput).is_some_and(|(goal, goodput)| goal.reached(goodput).is_some())
+}
+
 /// The goodput predicted without what limits, if that sits at one of the hosts.
 fn without_limit_at_host(Record { verdict, findings, .. }: &Record) -> Option<BitRate> {
     let limit = findings.iter().find(|finding| finding.rule == verdict.limit)?;
@@ -40,7 +52,7 @@ fn without_limit_at_host(Record { verdict, findings, .. }: &Record) -> Option<Bi
 
 #[cfg(test)]
 mod tests {
-    use goodput_model::Known;
+    use goodput_model::{ArmResult, Change, Comparison, Known, SettingRef, Tuning};
 
     use super::super::tuner_tests::{finding, measured};
     use super::*;
@@ -51,6 +63,34 @@ mod tests {
         let reached = |goodput| goal.reached(BitRate(goodput)).is_some();
         assert!(reached(98e6) && reached(102e6));
         assert!(!reached(82e6) && !reached(150e6));
+    }
+
+    #[test]
+    fn what_is_proven_reaches_the_ceiling_by_the_goodput_with_it() {
+        let reaches = |goodput, is_proven: bool| {
+            let mut start = measured(100.0);
+            start.result.ceiling_bits_per_s = Known::Value(BitRate(100e6));
+            let mut arms = ["1", "2"].map(|value| ArmResult::new(vec![value.into()]));
+            arms[1].goodput_bits_per_s = Known::Value(BitRate(goodput));
+            let setting: SettingRef = "chunk".parse().unwrap();
+            start.comparison = Some(Comparison::new(vec![setting.clone()], arms.into()));
+            let (to, why) = ("2".into(), String::new());
+            let change = Change { setting, from: None, to, why };
+            start.tuning = Some(Tuning {
+                purpose: Purpose::Throughput,
+                min_gain_percent: 3.0,
+                steps: Vec::new(),
+                proven: is_proven.then_some(change).into_iter().collect(),
+                kept_in: Vec::new(),
+                to_keep: Vec::new(),
+                run_length: None,
+                plan_only: Some(false),
+                stopped: String::new(),
+            });
+            reaches_ceiling(&start)
+        };
+        assert!(reaches(98e6, true));
+        assert!(!reaches(62e6, true) && !reaches(98e6, false));
     }
 
     #[test]

@@ -35,7 +35,7 @@ use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::{Interrupt, unless_raised};
 use crate::near::client::Client;
-use crate::near::measure::measure_whole;
+use crate::near::measure::{measure, whole};
 use crate::near::own_check;
 use crate::result::conclude::conclude_at;
 use crate::result::measurement::{FarSettings, Measurement};
@@ -46,6 +46,7 @@ use crate::verbs::deadline::within;
 use crate::verbs::telling::telling;
 use comparisons::{Comparisons, Measured, TIME_WAS_OVER};
 use gain::ways_to_win;
+pub use goal::reaches_ceiling;
 pub use request::{Keepable, TuneRequest};
 use run_length::{moved_s, payload_s, run_s};
 use search::Search;
@@ -92,7 +93,7 @@ async fn tune_in_turn(
         listener(event);
     };
     let measured =
-        within(Some(until), interrupt, async |interrupt| measure(request, interrupt, heard).await)
+        within(Some(until), interrupt, async |interrupt| measure_first(request, interrupt, heard).await)
             .await;
     let First { record: mut start, took, offered, far_settings, near_checks } = match measured {
         // The end of the time interrupts as well.
@@ -243,7 +244,7 @@ struct First {
     near_checks: Vec<Finding>,
 }
 
-async fn measure(
+async fn measure_first(
     request: &TuneRequest,
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
@@ -251,10 +252,10 @@ async fn measure(
     let TuneRequest { target, credentials, plan, started, hosts, purpose, .. } = request;
     let mut client = Client::connect(target, plan, credentials, interrupt, listener).await?;
     let began = Instant::now();
-    let measured = measure_whole(&mut client, plan, interrupt, listener).await;
+    let measured = measure(&mut client, plan, interrupt, listener).await;
     let took = began.elapsed();
     client.leave().await;
-    let mut measured = measured?;
+    let mut measured = usable(measured?, interrupt)?;
     far_settings::add(hosts, &mut measured, interrupt).await;
     let near_checks = far_settings::checked_near(hosts, &mut measured, interrupt).await;
     let (offered, far_settings) = (offered(&measured, *purpose), measured.far_settings.clone());
@@ -265,6 +266,20 @@ async fn measure(
         far_settings,
         near_checks,
     })
+}
+
+/// A first measurement that is worth a report: a whole one, or one that the end of the time, or an interrupt, has cut off while
+/// it waited for the far end's report.
+///
+/// # Errors
+/// [`EngineError::Interrupted`] if nothing was measured until then.
+fn usable(measured: Measurement, interrupt: &Interrupt) -> Result<Measurement, EngineError> {
+    let is_measured = || measured.senders().iter().any(|of| measured.measured(*of).is_some());
+    match interrupt.is_raised() {
+        false => whole(measured),
+        true if is_measured() => Ok(measured),
+        true => Err(EngineError::Interrupted),
+    }
 }
 
 fn offered(measured: &Measurement, purpose: Purpose) -> Vec<Finding> {
@@ -290,10 +305,40 @@ fn device_to_check(hosts: &Hosts, start: &Record) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use goodput_model::{End, Host, Known};
+    use goodput_model::{End, FlowSample, Host, Known, Plan, Role, Sample, TcpInfo};
 
     use super::tuner_tests::measured;
     use super::*;
+    use crate::interrupt::interrupt;
+    use crate::result::measurement::Incomplete;
+
+    /// A run of two seconds, of which this end's TCP knows what arrived, and whose report did not come.
+    fn without_report(has_counted: bool) -> Measurement {
+        let sample = |tenth: u32| {
+            let tcp =
+                TcpInfo { acked_bytes: Some(u64::from(tenth) * 1_250_000), ..TcpInfo::default() };
+            let flow = FlowSample::unreported(0, Role::Sender, 0, "not looked at");
+            let flows = vec![FlowSample { tcp: Known::Value(tcp), ..flow }];
+            Sample { at_s: f64::from(tenth) / 10.0, sent_bytes: 0, received_bytes: 0, flows }
+        };
+        let samples = (0..=20).filter(|_| has_counted).map(sample).collect();
+        let near = End { samples, ..End::unobserved(Host::foreign("near")) };
+        let incomplete = Some(Incomplete { why: "no report".into(), not_permitted: false });
+        let missing = Known::missing("no report");
+        Measurement { incomplete, ..Measurement::made_up(Plan::standard(), near, missing) }
+    }
+
+    #[test]
+    fn a_first_measurement_that_the_time_cut_off_is_worth_what_was_counted() {
+        let (raise, interrupt) = interrupt();
+        let lost = usable(without_report(true), &interrupt);
+        assert!(matches!(lost, Err(EngineError::Incomplete { .. })), "nobody ended it");
+        raise.raise_at_time_limit();
+        let cut = usable(without_report(true), &interrupt).unwrap();
+        assert_eq!(cut.incomplete.unwrap().why, "no report");
+        let none = usable(without_report(false), &interrupt);
+        assert!(matches!(none, Err(EngineError::Interrupted)));
+    }
 
     #[test]
     fn only_a_host_whose_settings_are_changed_is_checked() {
