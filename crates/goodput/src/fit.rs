@@ -69,13 +69,14 @@ fn pieces(line: &str, room: usize) -> Vec<(&str, &str)> {
     pieces
 }
 
-/// Each word with the blanks before it. Strong text is one word, and so is a number with its unit.
+/// Each word with the blanks before it. Strong text is one word, and so is a number with its thousands and its unit.
 fn words(line: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut rest = line;
     std::iter::from_fn(move || {
         let blanks = rest.len() - rest.trim_start_matches(' ').len();
         let (blank, behind) = rest.split_at(blanks);
-        let end = end_of_unit(behind, end_of_word(behind, end_of_strong(behind)));
+        let word = end_of_thousands(behind, end_of_word(behind, end_of_strong(behind)));
+        let end = end_of_unit(behind, word);
         let (word, left) = behind.split_at(end);
         rest = left;
         (!word.is_empty() || !blank.is_empty()).then_some((blank, word))
@@ -94,6 +95,26 @@ fn end_of_strong(text: &str) -> usize {
 /// The end of the word that continues at `at`.
 fn end_of_word(text: &str, at: usize) -> usize {
     text[at..].find(' ').map_or(text.len(), |end| at + end)
+}
+
+/// The end of the thousands of a number whose first digits end at `end`: `2 290` and `35 900`.
+fn end_of_thousands(text: &str, mut end: usize) -> usize {
+    let first = text[..end].trim_start_matches(|sign: char| "+-−(".contains(sign));
+    if !(1..=3).contains(&first.len()) || !is_of_digits(first) {
+        return end;
+    }
+    while let Some(group) = text[end..].strip_prefix(' ').and_then(|behind| behind.get(..3)) {
+        let goes_on = text[end + 4..].starts_with(|next: char| next.is_ascii_digit());
+        if goes_on || !is_of_digits(group) {
+            break;
+        }
+        end += 4;
+    }
+    end
+}
+
+fn is_of_digits(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The end of the unit after a word that ends at `end`; `end` if the word is not a number or another number follows.
@@ -161,6 +182,13 @@ mod tests {
             "about\n943.2 Mbit/s\n(+812 %\nof 4 8)"
         );
         assert_eq!(longest_word_columns("about 943.2 Mbit/s"), 12);
+    }
+
+    #[test]
+    fn a_number_keeps_its_thousands() {
+        assert_eq!(plain("interval 2 290 to 2 380 times", 12), "interval\n2 290 to\n2 380 times");
+        assert_eq!(longest_word_columns("(966 851 packets/GB)"), 20);
+        assert_eq!(plain("4096 131072 4 19", 5), "4096\n131072\n4 19");
     }
 
     #[test]

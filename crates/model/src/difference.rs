@@ -53,15 +53,21 @@ fn grouped(number: f64) -> String {
         return format!("{number:.1}");
     }
     let step = 10_f64.powi(number.log10().floor() as i32 - 2);
-    let digits = format!("{:.0}", (number / step).round() * step);
+    thousands_apart((number / step).round() * step)
+}
+
+/// A whole number with its thousands apart: `35 900`.
+pub fn thousands_apart(number: f64) -> String {
+    let digits = format!("{number:.0}");
     let mut out = String::new();
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+        if at > 0 && digit.is_ascii_digit() && (digits.len() - at).is_multiple_of(3) {
             out.push(' ');
         }
         out.push(digit);
     }
-    out
+    // A sign stands before its first digit.
+    out.replace("- ", "-")
 }
 
 #[cfg(test)]
@@ -73,6 +79,12 @@ mod tests {
         let shown = [3.24, -3.26, 0.04, -0.04, 0.0, -100.0].map(|it| Difference(it).to_string());
         assert_eq!(shown, ["+3.2 %", "-3.3 %", "0.0 %", "0.0 %", "0.0 %", "-100.0 %"]);
         assert_eq!(format!("{:.0}", Difference(-0.4)), "0 %");
+    }
+
+    #[test]
+    fn thousands_are_apart() {
+        let shown = [0.0, 999.4, 1000.0, 966_851.0, -966_851.0, -12.0].map(thousands_apart);
+        assert_eq!(shown, ["0", "999", "1 000", "966 851", "-966 851", "-12"]);
     }
 
     #[test]

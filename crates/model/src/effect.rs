@@ -72,13 +72,20 @@ impl Effect {
         let adjusted =
             if self.adjusted_for.is_empty() { "" } else { ", adjusted for the host's speed" };
         format!(
-            "{judged}{too_few}: {} ({:.1} % interval {}, n = {}{adjusted})",
+            "{judged}{too_few}: {} ({} % interval {}, n = {}{adjusted})",
             self.difference_of(burden),
-            self.confidence_percent,
+            level(self.confidence_percent),
             self.interval_of(burden),
             counted(self.n, "pair")
         )
     }
+}
+
+/// A level of confidence, percent: with one digit after the point, or with as many more as tell it from 100.
+fn level(percent: f64) -> String {
+    let texts = (1..=6).map(|digits| format!("{percent:.digits$}"));
+    let mut uncertain = texts.filter(|text| !text.starts_with("100"));
+    uncertain.next().unwrap_or_else(|| format!("{percent:.1}"))
 }
 
 /// What a comparison says about one arm.
@@ -123,6 +130,12 @@ impl Judgement {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_interval_is_certain() {
+        let said = [93.75, 95.0, 99.94, 99.96, 99.9987, 100.0].map(level);
+        assert_eq!(said, ["93.8", "95.0", "99.9", "99.96", "99.999", "100.0"]);
+    }
 
     #[test]
     fn an_interval_of_too_few_pairs_does_not_stand_beside_inconclusive_alone() {

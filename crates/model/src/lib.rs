@@ -102,7 +102,7 @@ pub use connections::{
     ConnectionActivity, ConnectionGroup, ConnectionSummary, Connections, HeldBy, Program,
 };
 pub use counted::counted;
-pub use difference::Difference;
+pub use difference::{Difference, thousands_apart};
 pub use dscp::{dscp_named, dscp_typed};
 pub use effect::{Effect, Judgement};
 pub use end::{End, Host, OwnClock};

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use goodput_model::{
     ArmResult, BitRate, Comparison, Effect, Judgement, Known, Record, Response, ResponseResult,
-    counted,
+    counted, thousands_apart,
 };
 
 use super::combined;
@@ -118,7 +118,8 @@ fn conclusion(comparison: &Comparison, number: usize, arm: &ArmResult) -> String
     out
 }
 
-/// A response without a line of its own: its old value, its new value, and the meaning.
+/// A response without a line of its own: its old value, its new value, and the meaning. The difference is that of the runs
+/// of one block, so it is not always that of the medians.
 fn named(comparison: &Comparison, result: &ResponseResult) -> Option<String> {
     if matches!(result.response, Response::Throughput | Response::Cpu | Response::Latency) {
         return None;
@@ -141,7 +142,7 @@ fn named(comparison: &Comparison, result: &ResponseResult) -> Option<String> {
                 counted(effect.n, "pair")
             )
         }
-        Some(effect) => format!("{}; {numbers}", judged(effect, result.response)),
+        Some(effect) => format!("{}; medians {numbers}", judged(effect, result.response)),
         None => format!("inconclusive: {numbers}"),
     })
 }
@@ -161,7 +162,7 @@ fn short(number: f64) -> String {
         0.0 => "0".into(),
         size if size < 0.01 => format!("{number:.1e}"),
         size if size < 10.0 => format!("{number:.2}"),
-        _ => format!("{number:.0}"),
+        _ => thousands_apart(number),
     }
 }
 
