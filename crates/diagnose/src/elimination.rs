@@ -48,7 +48,8 @@ pub fn host_is_short(view: &View) -> bool {
 }
 
 /// Whether a reader that shares its CPU with other threads still reads in time: on a path longer than
-/// its wait, the window never stopped the sender.
+/// its wait, the window never stopped the sender. Of a sender that reports nothing, the reader's own end shows it: the reader
+/// waited for data, and its window would have allowed more than came.
 pub fn reads_in_time(view: &View) -> bool {
     let open =
         view.sender.rwnd_limited_share().is_ok_and(|share| share < MAX_STOPPED_BY_WINDOW_SHARE);
@@ -56,7 +57,8 @@ pub fn reads_in_time(view: &View) -> bool {
     let waits =
         view.receiver.blocked_share().is_ok_and(|waits| waits >= MAX_WAIT_SHARE_OF_SLOW_THREAD);
     let shared = cpu_bound(&view.receiver).is_ok_and(|bound| bound.is_some_and(|b| b.shared));
-    view.is_tcp() && open && long && waits && shared
+    let has_room = || view.is_sender_silent() && view.receiver_has_room().unwrap_or(false);
+    view.is_tcp() && shared && (open && long && waits || has_room())
 }
 
 /// The same for the receiver alone, which is all that counts for datagrams.
