@@ -38,6 +38,7 @@ pub const ALL: &[&Check] = &[
     &mtu::SMALL_MTU,
     &offloads::OFFLOADS,
     &shaper::SHAPER_BURST,
+    &shaper::QUEUE_TOO_SHORT,
     &buffers::RECEIVE_WINDOW,
     &buffers::SEND_BUFFER,
     &sysctls::WINDOW_SCALING,

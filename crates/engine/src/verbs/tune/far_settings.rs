@@ -100,6 +100,25 @@ mod tests {
         assert!(!are_asked_for(&Hosts::default(), &missing));
     }
 
+    /// As `tc qdisc replace dev v1 root tbf rate 50mbit burst 16k limit 4000` there.
+    #[test]
+    fn a_far_bucket_and_its_queue_are_both_proposed() {
+        let mut facts = Snapshot::default();
+        facts.put("qdisc.kind", "tbf");
+        facts.put("qdisc.rate_bits_per_s", 50_000_000u64);
+        facts.put("qdisc.burst_bytes", 16_384u64);
+        facts.put("qdisc.limit_bytes", 4000u64);
+        facts.put("link.device", "v1");
+        facts.put("link.mtu", 1500u64);
+        let settings = FarSettings { host: "ssh://root@b".into(), facts };
+        let found = checked(EndName::Far, &settings);
+        let changes: Vec<_> =
+            found.iter().flat_map(|f| &f.changes).map(|c| c.setting.to_string()).collect();
+        for one in ["far:qdisc.tbf.burst@v1", "far:qdisc.tbf.limit@v1"] {
+            assert!(changes.iter().any(|change| change == one), "{changes:?}");
+        }
+    }
+
     #[test]
     fn checks_of_these_settings_change_the_end_of_the_host() {
         let mut facts = Snapshot::default();
