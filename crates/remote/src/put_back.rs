@@ -205,7 +205,8 @@ fn outcome(entry: &Entry, sheets: &[Sheet<'_>]) -> Outcome {
     }
     let ours = entry.main.made.clone().unwrap_or_default();
     match &main.state {
-        State::Theirs(now) | State::Gone(now) => Outcome::ChangedByOther { now: now.clone(), ours },
+        State::Theirs(now) => Outcome::ChangedByOther { now: now.clone(), ours },
+        State::Gone(why) => Outcome::Gone { why: why.clone() },
         _ if main.wrote || around.iter().any(|sheet| sheet.wrote) => {
             Outcome::PutBack { to: main.cell.original.clone() }
         }

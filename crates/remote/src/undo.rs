@@ -28,19 +28,31 @@ pub struct RemoteReport {
     pub report: RestoreReport,
 }
 
+/// What to know of a host on which something is still to be put back.
+const LOST_HINT: &str = "if the connection is lost, the host puts back its changes by itself within a minute; then \
+                         `goodput settings undo` settles this as soon as the host answers; only `goodput settings undo \
+                         --forget-unseen` gives up what can't be put back";
+
 impl fmt::Display for RemoteReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines = self.report.to_string();
-        let hint = "if the connection is lost, the host puts back its changes by itself within a minute; then \
-                    `goodput settings undo` settles this as soon as the host answers; only `goodput settings undo \
-                    --forget-unseen` gives up what can't be put back";
-        let hint = self.is_left().then_some(hint);
+        let hint = self.is_left().then_some(LOST_HINT);
         let lines = lines.lines().chain(hint).map(|line| format!("{}: {line}", self.host));
         f.write_str(&lines.collect::<Vec<_>>().join("\n"))
     }
 }
 
 impl RemoteReport {
+    /// What is not as it was before the run, in one line; empty if all is.
+    pub fn not_back(&self) -> String {
+        // If a host can't be reached, someone has to know how it comes back.
+        let hint = if self.is_left() { format!("; {LOST_HINT}") } else { String::new() };
+        match self.report.is_clean() {
+            true => String::new(),
+            false => format!("{}: {}{hint}", self.host, self.report.not_back()),
+        }
+    }
+
     /// Whether something is still to be put back.
     fn is_left(&self) -> bool {
         self.report.entries.iter().any(|entry| !is_settled(entry))

@@ -165,6 +165,7 @@ fn by_guard(path: &Path, contents: &Contents) -> RestoreReport {
             Ok(machine) if is_here => match machine.read(&entry.setting) {
                 Ok(now) if machine.same(&entry.original, &now) => back,
                 Ok(now) => Outcome::ChangedByOther { now, ours: restore::last(entry) },
+                Err(SettingError::Gone { what, .. }) => Outcome::gone(&what),
                 Err(error) => {
                     Outcome::ChangedByOther { now: error.to_string(), ours: restore::last(entry) }
                 }

@@ -68,6 +68,11 @@ pub enum Outcome {
         /// What we had set.
         ours: String,
     },
+    /// Its device or route is gone, and the change with it.
+    Gone {
+        /// What is gone, as a sentence.
+        why: String,
+    },
     /// The machine has rebooted since, which undid the change. Left alone: the present value is the
     /// administrator's.
     Rebooted,
@@ -126,14 +131,14 @@ impl RestoreReport {
 
     /// Whether everything is as it was before the run.
     pub fn is_clean(&self) -> bool {
-        let back = |e: &Restored| {
-            use Outcome::{AlreadyBack, ByGuard, NamespaceGone, PutBack, Rebooted};
-            matches!(
-                e.outcome,
-                PutBack { .. } | ByGuard { .. } | AlreadyBack | Rebooted | NamespaceGone
-            )
-        };
-        self.problem.is_none() && self.entries.iter().all(back)
+        self.problem.is_none() && self.entries.iter().all(Restored::is_as_before)
+    }
+
+    /// What is not as it was before the run, in one line; empty if all is.
+    pub fn not_back(&self) -> String {
+        let left = self.entries.iter().filter(|entry| !entry.is_as_before()).cloned().collect();
+        let notes = if self.problem.is_some() { self.notes.clone() } else { Vec::new() };
+        Self { entries: left, notes, ..self.clone() }.to_string().replace('\n', "; ")
     }
 
     /// The same for this network namespace: what belongs to another one is neither changed here nor put back from here.
@@ -179,6 +184,17 @@ impl RestoreReport {
     }
 }
 
+impl Restored {
+    /// Whether nothing of the change is left.
+    fn is_as_before(&self) -> bool {
+        use Outcome::{AlreadyBack, ByGuard, Gone, NamespaceGone, PutBack, Rebooted};
+        matches!(
+            self.outcome,
+            PutBack { .. } | ByGuard { .. } | AlreadyBack | Rebooted | NamespaceGone | Gone { .. }
+        )
+    }
+}
+
 impl std::fmt::Display for RestoreReport {
     /// One line per setting, and one for everything that is to be said about the journal.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -198,6 +214,7 @@ impl std::fmt::Display for Outcome {
             Self::ChangedByOther { now, ours } => {
                 write!(f, "changed by someone else: now {now}, goodput had set {ours}; left alone")
             }
+            Self::Gone { why } => write!(f, "{why}, and the change went with it"),
             Self::Rebooted => f.write_str("a reboot has already undone it; not touched"),
             Self::ByGuard { to } => {
                 write!(f, "put back to {to} by the guard of the interrupted run")
@@ -237,6 +254,15 @@ impl std::fmt::Display for Outcome {
             Self::NamespaceGone => f.write_str("its network namespace is gone; forgotten"),
             Self::Failed(why) => write!(f, "not put back: {why}"),
         }
+    }
+}
+
+impl Outcome {
+    /// The end of a change whose device or route is gone. `what` also names the devices that are there, and says what to do
+    /// about it: that is for whoever asked for a setting.
+    pub(crate) fn gone(what: &str) -> Self {
+        let missing = what.split([',', ';']).next().unwrap_or(what);
+        Self::Gone { why: format!("there is no {missing} any more") }
     }
 }
 
@@ -310,9 +336,7 @@ fn outcome(
         // This run removed the object with another setting, and our change with it.
         Err(SettingError::Gone { .. }) if entry.dragged.contains(&None) => Outcome::AlreadyBack,
         // If its device or route is gone, so is our change.
-        Err(error @ SettingError::Gone { .. }) => {
-            Outcome::ChangedByOther { now: error.to_string(), ours: last(&entry) }
-        }
+        Err(SettingError::Gone { what, .. }) => Outcome::gone(&what),
         Err(error) => Outcome::Failed(error.to_string()),
     }
 }
@@ -467,4 +491,51 @@ fn elsewhere(contents: &Contents, forget: Forget) -> Outcome {
 
 pub(crate) fn last(entry: &Entry) -> String {
     entry.ours.last().cloned().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn restored(setting: &str, outcome: Outcome) -> Restored {
+        Restored { setting: setting.parse().unwrap(), outcome }
+    }
+
+    #[test]
+    fn only_what_is_not_back_is_named_as_such_in_one_line() {
+        let theirs = Outcome::ChangedByOther { now: "700".into(), ours: "500".into() };
+        let mut report = RestoreReport {
+            entries: vec![
+                restored(
+                    "sysctl.net.ipv4.tcp_no_metrics_save",
+                    Outcome::PutBack { to: "0".into() },
+                ),
+                restored("link.txqueuelen@v0", theirs.clone()),
+                restored("link.txqueuelen@v1", theirs),
+            ],
+            ..RestoreReport::empty("/state/1.journal.jsonl".into())
+        };
+        let changed = "changed by someone else: now 700, goodput had set 500; left alone";
+        let both = ["v0", "v1"].map(|device| format!("link.txqueuelen@{device}: {changed}"));
+        assert_eq!(report.not_back(), both.join("; "));
+        assert!(!report.is_clean());
+        report.entries.truncate(1);
+        assert_eq!((report.not_back(), report.is_clean()), (String::new(), true));
+    }
+
+    #[test]
+    fn a_device_that_is_gone_took_the_change_with_it() {
+        let gone = restored(
+            "link.txqueuelen@d0",
+            Outcome::gone("device d0, only lo, v0; name one of these"),
+        );
+        let report = RestoreReport {
+            entries: vec![gone],
+            ..RestoreReport::empty("/state/1.journal.jsonl".into())
+        };
+        let said =
+            "link.txqueuelen@d0: there is no device d0 any more, and the change went with it";
+        assert_eq!(report.to_string(), said);
+        assert!(report.is_clean(), "nothing is left to put back");
+    }
 }

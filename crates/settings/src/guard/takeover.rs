@@ -59,10 +59,7 @@ fn announce() -> io::Result<()> {
 
 fn report(report: &RestoreReport) -> i32 {
     for entry in &report.entries {
-        say(&format!(
-            "goodput: the run ended without putting this back: {} {}",
-            entry.setting, entry.outcome
-        ));
+        say(&format!("goodput: settings of the ended run: {}: {}", entry.setting, entry.outcome));
     }
     if let Some(problem) = &report.problem {
         say(&format!("goodput: {}: {problem}", report.journal.display()));
