@@ -102,6 +102,7 @@ impl JournalContents for Contents {
     type Line = Line;
 
     const KNOWN_FORMATS: RangeInclusive<u32> = 1..=FORMAT_VERSION;
+    const NEEDS_FIRST_LINE: bool = true;
 
     fn add(&mut self, line: Line) {
         match line {

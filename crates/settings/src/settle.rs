@@ -48,18 +48,9 @@ fn use_whole_lines(
     contents: &Contents,
     forget: Forget,
 ) -> RestoreReport {
-    let mut report = match &contents.owner {
-        Some(_) => {
-            note_take_over(journal, contents);
-            settle_contents(journal, contents, forget)
-        }
-        // It is unknown where the settings belong.
-        None => {
-            let entries = untouched(contents);
-            let problem = journal.close().err().map(|error| error.to_string());
-            RestoreReport { entries, problem, ..RestoreReport::empty(journal.path().into()) }
-        }
-    };
+    note_take_over(journal, contents);
+    // Without its first line it is unknown where the settings belong. Only a value that the run itself set is put back.
+    let mut report = settle_contents(journal, contents, forget);
     report.notes.extend(journal.notes());
     report
 }
@@ -133,7 +124,10 @@ mod tests {
         }
         fs::write(&path, whole.replacen("\"line\"", "\"lime\"", 3)).unwrap();
         let said = undo(&scene.state_dir()).unwrap()[0].to_string();
-        assert!(said.contains("its first line is not valid") && said.contains("by hand"), "{said}");
+        assert!(
+            said.contains("its first line is not valid") && said.contains("in which"),
+            "{said}"
+        );
     }
 
     #[test]
@@ -195,12 +189,12 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_that_names_no_place_is_only_set_aside() {
+    fn a_journal_that_names_no_place_puts_back_what_its_run_has_set_and_nothing_else() {
         let scene = Scene::new();
         let path = scene.journal_of_killed(&["b"]);
         let whole = fs::read_to_string(&path).unwrap();
-        for damaged in
-            [whole.replacen("begin", "?", 1), String::new(), "\n".into(), whole[..60].into()]
+        let without_first_line = whole.replacen("begin", "?", 1);
+        for damaged in [without_first_line.clone(), String::new(), "\n".into(), whole[..60].into()]
         {
             fs::write(&path, &damaged).unwrap();
             scene.set("c");
@@ -209,5 +203,12 @@ mod tests {
             assert!(report.to_string().contains("set aside as"), "{report}");
             assert_eq!((scene.value(), scene.journals().len()), ("c".into(), 0));
         }
+        fs::write(&path, &without_first_line).unwrap();
+        scene.set("b");
+        nothing_is_changed_but(&scene, "b");
+        let report = undo_with_damage(&scene);
+        assert!(report.is_clean() && report.to_string().contains("put back to a"), "{report}");
+        assert_eq!((scene.value(), scene.journals().len()), ("a".into(), 0));
+        assert_eq!(undo(&scene.state_dir()).unwrap(), [], "and nothing is left to undo");
     }
 }

@@ -144,6 +144,7 @@ impl JournalContents for Contents {
     type Line = Line;
 
     const KNOWN_FORMATS: RangeInclusive<u32> = 1..=JOURNAL_FORMAT_VERSION;
+    const NEEDS_FIRST_LINE: bool = false;
 
     fn add(&mut self, line: Line) {
         match line {

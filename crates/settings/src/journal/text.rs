@@ -17,6 +17,9 @@ pub trait JournalContents: Default {
     /// The versions of the format that can be read.
     const KNOWN_FORMATS: RangeInclusive<u32>;
 
+    /// Whether nothing can be put back without the first line, because only it names the host.
+    const NEEDS_FIRST_LINE: bool;
+
     /// Takes one more line into account.
     fn add(&mut self, line: Self::Line);
 
@@ -110,7 +113,12 @@ impl<C: JournalContents> JournalText<C> {
         let undo = format!("`goodput --state-dir {folder} settings undo --damaged`");
         let advice = match self.says.format() {
             Some(_) => format!("{undo} puts back what its other lines say, and sets it aside"),
-            None => format!("put back by hand what it names, then {undo} sets it aside"),
+            None if C::NEEDS_FIRST_LINE => {
+                format!("put back by hand what it names, then {undo} sets it aside")
+            }
+            None => format!(
+                "{undo}, in the network namespace in which the run was, puts back what its other lines say, and sets it aside"
+            ),
         };
         Some(format!("it is damaged: {damage}; nothing was changed; {advice}"))
     }
@@ -153,8 +161,8 @@ mod tests {
             (
                 "x\n".into(),
                 Some(format!(
-                    "it is damaged: its first line is not valid; {nothing}; put back by hand what it names, then {undo} \
-                     sets it aside"
+                    "it is damaged: its first line is not valid; {nothing}; {undo}, in the network namespace in which the \
+                     run was, puts back what its other lines say, and sets it aside"
                 )),
             ),
         ] {
