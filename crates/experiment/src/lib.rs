@@ -48,5 +48,5 @@ pub use file_parts::file_parts;
 pub use in_time::TimeLeft;
 pub use mechanism::{Suspect, mechanism};
 pub use next_step::{Step, StopReason};
-pub use obvious::{Obvious, obvious};
+pub use obvious::{BLOCKS_TO_BE_OBVIOUS, Obvious, obvious};
 pub use order::order_doubt;

@@ -18,7 +18,7 @@ use crate::pairs::Runs;
 use crate::responses::{for_ratio, preference};
 
 /// Blocks after which a difference may be obvious.
-const LEAST_BLOCKS: usize = 3;
+pub const BLOCKS_TO_BE_OBVIOUS: usize = 3;
 /// How many times as much each block must show.
 const LEAST_RATIO: f64 = 2.0;
 
@@ -43,7 +43,7 @@ pub(crate) fn obvious_in(design: &Design, runs: &Runs, arm: usize) -> Option<Obv
     let (least, counts) = (LEAST_RATIO.ln(), (design.threshold_percent / 100.0).ln_1p());
     let ways = design.responses.iter().take(design.ways_to_win);
     let found = ways.map(gains).find_map(|gains| match () {
-        () if gains.len() < LEAST_BLOCKS => None,
+        () if gains.len() < BLOCKS_TO_BE_OBVIOUS => None,
         () if gains.iter().all(|gain| *gain >= least) => Some(Obvious::Better),
         () if gains.iter().all(|gain| *gain <= -least) => Some(Obvious::Worse),
         () => None,

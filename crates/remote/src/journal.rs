@@ -237,6 +237,7 @@ fn open(path: &Path) -> io::Result<Option<Found>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::awaited::Notify;
     use crate::scripted::Scripted;
     use crate::systems;
     use goodput_settings::UndoRequest;
@@ -305,7 +306,7 @@ mod tests {
         };
         assert!(is_removed_by(&|| Journal::create(folder.path(), owner).unwrap().close().unwrap()));
         let nothing = UndoRequest::default();
-        assert!(is_removed_by(&|| assert_eq!(crate::undo(folder.path(), nothing), [])));
+        assert!(is_removed_by(&|| assert_eq!(crate::undo(folder.path(), nothing, &Notify::default()), [])));
         assert!(is_removed_by(&|| remove_unfinished(folder.path())));
     }
 

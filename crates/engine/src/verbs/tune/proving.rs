@@ -20,6 +20,8 @@ impl<C: Compare> Tuner<'_, C> {
         let kept = self.search.kept().to_vec();
         for (index, change) in kept.iter().cloned().enumerate() {
             let time = self.runs.budget.for_a_change(kept.len() - 1 - index);
+            // A change that is still needed makes no obvious difference to those kept after it.
+            let time = time.filter(|time| self.runs.budget.can_decide(time));
             let Some(time) =
                 time.filter(|_| self.search.kept().len() > 1 && self.runs.ended().is_none())
             else {

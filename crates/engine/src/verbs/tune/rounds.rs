@@ -78,7 +78,12 @@ impl<C: Compare> Tuner<'_, C> {
 
     /// Why the search ends when nothing waits.
     fn exhausted(&self) -> &'static str {
-        let is_open = |step: &TuningStep| step.outcome == TuningOutcome::TooFewRuns;
+        let is_last = |at: usize| {
+            let same = |later: &TuningStep| later.change.is_same_step(&self.steps[at].change);
+            !self.steps[at + 1..].iter().any(same)
+        };
+        let is_open =
+            |at: usize| self.steps[at].outcome == TuningOutcome::TooFewRuns && is_last(at);
         let purpose = self.runs.request.purpose;
         let unproven = self.proof.as_ref().filter(|proof| proof.proven(purpose).is_empty());
         let last = unproven.and_then(|proof| proof.comparison.as_ref());
@@ -88,7 +93,7 @@ impl<C: Compare> Tuner<'_, C> {
             () if last.is_some_and(|last| is_undecided(last, purpose)) => {
                 if self.runs.budget.allows_proof() { LAST_UNDECIDED } else { LAST_CUT_SHORT }
             }
-            () if self.steps.iter().any(is_open) => TOO_FEW_RUNS,
+            () if (0..self.steps.len()).any(is_open) => TOO_FEW_RUNS,
             () if self.steps.is_empty() => "no finding proposes a change that goodput can make",
             () => "nothing is left to try",
         }

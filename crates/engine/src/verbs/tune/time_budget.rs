@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use goodput_experiment::Design;
+use goodput_experiment::{BLOCKS_TO_BE_OBVIOUS, Design};
 
 use crate::verbs::compare::MaxTime;
 
@@ -79,10 +79,13 @@ impl TimeBudget {
             (self.left().as_secs_f64(), self.trial_s(), self.proof_s());
         let seconds = Duration::from_secs_f64;
         match self.is_known {
-            true => for_a_change(left_s, trial_s, proof_s, waiting).map(|time_s| MaxTime {
-                all: seconds(time_s),
-                to_first_look: seconds(left_s - proof_s),
-            }),
+            true => {
+                let least_s = self.least_trial_s();
+                for_a_change(left_s, [least_s, trial_s], proof_s, waiting).map(|time_s| MaxTime {
+                    all: seconds(time_s),
+                    to_first_look: seconds(left_s - proof_s),
+                })
+            }
             false => Some(MaxTime {
                 all: seconds(for_the_first(left_s, proof_s, waiting)),
                 to_first_look: seconds(left_s),
@@ -105,6 +108,17 @@ impl TimeBudget {
         self.kept_run_s.unwrap_or(self.run_s) * self.shortest_runs()
     }
 
+    /// Shortest time in which one more change can be seen to be obviously better or worse, seconds.
+    pub fn least_trial_s(&self) -> f64 {
+        let blocks = BLOCKS_TO_BE_OBVIOUS as f64 + 1.0;
+        self.trial_s() * blocks / f64::from(self.first_look + 1)
+    }
+
+    /// Whether a trial of this time can decide, however small the difference.
+    pub fn can_decide(&self, time: &MaxTime) -> bool {
+        time.all >= Duration::from_secs_f64(self.trial_s())
+    }
+
     /// Runs of this comparison, with the margin.
     fn shortest_runs(&self) -> f64 {
         // Two runs in each block, and the warm-up is one of the blocks.
@@ -123,17 +137,23 @@ impl TimeBudget {
     }
 }
 
-/// The time beside that of the proof, shared equally among this change and those that wait; at least that of a trial.
-fn for_a_change(left_s: f64, trial_s: f64, proof_s: f64, waiting: usize) -> Option<f64> {
+/// The time beside that of the proof, shared equally among this change and those that wait; at least that of a trial, or all
+/// of it if only an obvious difference would show in it.
+fn for_a_change(
+    left_s: f64,
+    [least_s, trial_s]: [f64; 2],
+    proof_s: f64,
+    waiting: usize,
+) -> Option<f64> {
     let free = left_s - proof_s;
     let share = (1.0 / (1.0 + waiting as f64)).max(LEAST_SHARE_OF_A_CHANGE);
-    (free >= trial_s).then(|| (free * share).max(trial_s))
+    (free >= least_s).then(|| (free * share).max(trial_s.min(free)))
 }
 
 /// A guess about the runs must not prevent the first change, which takes half of the time at most once its arms were
 /// looked at.
 fn for_the_first(left_s: f64, shortest_s: f64, waiting: usize) -> f64 {
-    for_a_change(left_s, shortest_s, shortest_s, waiting).unwrap_or(left_s / 2.0)
+    for_a_change(left_s, [shortest_s; 2], shortest_s, waiting).unwrap_or(left_s / 2.0)
 }
 
 #[cfg(test)]
@@ -162,15 +182,29 @@ mod tests {
         let mut budget = TimeBudget::new(Duration::from_secs(200), 1);
         // Runs of the start take 11 s, and those with the change 1 s.
         budget.took(Duration::from_secs(84), 14);
-        assert!(budget.for_a_change(0).is_none(), "two comparisons with the start take 210 s");
+        let short = budget.for_a_change(0).expect("60 s are enough to see an obvious difference");
+        assert!(!budget.can_decide(&short), "two comparisons with the start take 210 s");
         budget.keep(Duration::from_secs(1));
         assert_eq!((budget.trial_s(), budget.proof_s()), (17.5, 105.0));
         let next = budget.for_a_change(0).expect("one of the start and one without it take 123 s");
+        assert!(budget.can_decide(&next));
         assert!((94..=95).contains(&next.all.as_secs()), "{next:?}");
         budget.took(Duration::from_secs(28), 14);
         assert_eq!((budget.trial_s(), budget.proof_s()), (35.0, 105.0));
         budget.lengthen(1.0);
         assert_eq!((budget.trial_s(), budget.proof_s()), (52.5, 122.5));
+    }
+
+    /// Runs of 51 kbit/s take 3.4 s, so that a comparison that decides takes 60 s. The second of two such faults was not tried
+    /// in 3 minutes, although three blocks show a difference of 3000 times.
+    #[test]
+    fn a_second_fault_is_tried_in_the_time_that_an_obvious_difference_takes() {
+        let mut budget = TimeBudget::new(Duration::from_secs(100), 1);
+        budget.took(Duration::from_secs_f64(8.0 * 3.4), 8);
+        assert!((59.0..60.0).contains(&budget.proof_s()), "{}", budget.proof_s());
+        assert!((34.0..=34.1).contains(&budget.least_trial_s()), "{}", budget.least_trial_s());
+        let time = budget.for_a_change(1).expect("40 s are free");
+        assert!((40..=41).contains(&time.all.as_secs()) && !budget.can_decide(&time), "{time:?}");
     }
 
     #[test]
@@ -195,11 +229,16 @@ mod tests {
 
     #[test]
     fn the_last_comparison_always_has_its_time() {
-        let share = |left_s, waiting| for_a_change(left_s, 20.0, 20.0, waiting);
+        let share = |left_s, waiting| for_a_change(left_s, [12.0, 20.0], 20.0, waiting);
         assert_eq!(share(170.0, 9), Some(50.0));
         assert_eq!(share(170.0, 1), Some(75.0), "half, beside one that waits");
         assert_eq!(share(170.0, 0), Some(150.0), "nobody else needs it");
         assert_eq!(share(50.0, 9), Some(20.0), "no less than it takes to speak");
-        assert_eq!(share(39.0, 0), None);
+        assert_eq!(
+            share(39.0, 2),
+            Some(19.0),
+            "all that is free, for a difference that is obvious"
+        );
+        assert_eq!(share(31.0, 0), None);
     }
 }

@@ -69,7 +69,7 @@ impl<C: Compare> Tuner<'_, C> {
         format!(
             "too little time: {:.0} s were left; a change takes at least {:.0} s, and the last comparison {:.0} s",
             budget.left().as_secs_f64(),
-            budget.trial_s(),
+            budget.least_trial_s(),
             budget.proof_s()
         )
     }
@@ -133,6 +133,8 @@ impl<C: Compare> Tuner<'_, C> {
                 goodput = changed_goodput(runs);
             }
             (TuningOutcome::NotBetter, Known::Value(runs)) => self.try_again(candidate, runs),
+            // Others may need less time than they were given.
+            (TuningOutcome::TooFewRuns, Known::Value(_)) => self.search.postpone(candidate),
             _ => {}
         }
         self.ended_step(TuningStep { change, rule, outcome, comparison }, listener);

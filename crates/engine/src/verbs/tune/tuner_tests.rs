@@ -360,9 +360,19 @@ fn what_is_undecided_is_tried_again_last() {
 
 #[test]
 fn what_had_too_few_runs_is_said_in_the_end() {
-    let came = search(&[sndbuf()], &[TooFew]);
-    assert_eq!(came.outcomes, [TuningOutcome::TooFewRuns]);
+    let came = search(&[sndbuf()], &[TooFew, TooFew]);
+    assert_eq!(came.outcomes, [TuningOutcome::TooFewRuns; 2]);
     assert!(came.stopped.starts_with("too few runs to judge"), "{}", came.stopped);
+}
+
+#[test]
+fn what_had_too_few_runs_is_tried_again_while_time_is_left() {
+    let shows = [TooFew, Runs(NoDifference, 10.0, vec![]), Runs(Better, 20.0, vec![])];
+    let shows = [&shows[..], &[Runs(Better, 20.0, vec![])]].concat();
+    let came = search(&[sndbuf(), chunk()], &shows);
+    assert_eq!(came.asked, ["default -> 4M", "default -> 1M", "default -> 4M", "default -> 4M"]);
+    assert_eq!(came.proven, ["socket.sndbuf"]);
+    assert_eq!(came.stopped, "nothing is left to try", "its last trial could judge");
 }
 
 #[test]

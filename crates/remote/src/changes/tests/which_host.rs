@@ -3,7 +3,7 @@
 use super::*;
 use crate::awaited::{AwaitedThere, Notify};
 use crate::hosts::InOrder;
-use crate::others::{check_hold, refuse_others};
+use crate::others::{await_dead_man, check_hold, refuse_others};
 use goodput_testing::FreeBsd;
 
 #[test]
