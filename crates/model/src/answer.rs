@@ -129,15 +129,16 @@ fn found(searches: &[RateSearch]) -> String {
     searches.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
-/// Whether a shaper gives its rate.
+/// Whether a shaper gives what was asked for: it may be set to something else.
 pub fn shaped(shaping: &ShapingTest) -> String {
-    let configured = shaping.configured_bits_per_s;
+    let mut asked = shaping.configured_bits_per_s.to_string();
+    if let Some(most) = shaping.max_burst_bytes {
+        asked += &format!(" with bursts of {most} at most");
+    }
     match shaping.confirmation {
-        Confirmation::Confirmed => format!("the shaper gives the {configured} that it is set to"),
-        Confirmation::Missed => {
-            format!("the shaper does not give the {configured} that it is set to")
-        }
-        Confirmation::Inconclusive => format!("whether the shaper gives {configured} is unknown"),
+        Confirmation::Confirmed => format!("the shaper gives {asked}"),
+        Confirmation::Missed => format!("the shaper does not give {asked}"),
+        Confirmation::Inconclusive => format!("whether the shaper gives {asked} is unknown"),
     }
 }
 
@@ -146,6 +147,19 @@ mod tests {
     use super::*;
     use crate::comparison::Trial;
     use crate::known::Known;
+
+    /// The shaper may be set to 90 Mbit/s, or give the rate and too large a burst.
+    #[test]
+    fn a_shaper_is_held_against_what_was_asked_for() {
+        let mut test = ShapingTest::of(BitRate(1e8));
+        test.confirmation = Confirmation::Missed;
+        assert_eq!(shaped(&test), "the shaper does not give 100 Mbit/s");
+        test.max_burst_bytes = Some(crate::units::Bytes(20_000));
+        let said = "the shaper does not give 100 Mbit/s with bursts of 20 kB at most";
+        assert_eq!(shaped(&test), said);
+        test.confirmation = Confirmation::Confirmed;
+        assert_eq!(shaped(&test), "the shaper gives 100 Mbit/s with bursts of 20 kB at most");
+    }
 
     fn arm(value: &str, percent: f64, judgement: Judgement) -> ArmResult {
         let goodput = Effect {

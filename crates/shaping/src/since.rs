@@ -15,15 +15,19 @@ pub fn since(before: &ShapingTest, now: &ShapingTest) -> Vec<String> {
     let bits = |value: f64| BitRate(value).to_string();
     let bytes = |value: f64| Bytes(value.max(0.0).round() as u64).to_string();
     let rate = |who: &str, one: &Known<Estimate>, other: &Known<Estimate>| {
-        changed(who, one, other, RATE_ACCURACY, bits)
+        changed(who, one, other, RATE_ACCURACY, |rate| bits(rate.value))
     };
     let bucket = |test: &ShapingTest| of_train(test, |train| train.bucket_bytes.clone());
+    let size = |bucket: &Estimate| match bucket.low > 0.0 {
+        true => bytes(bucket.value),
+        false => format!("at most {}", bytes(bucket.high)),
+    };
     let all = [
         confirmation(before.confirmation, now.confirmation),
         kind(before, now),
         rate("datagrams get", &before.datagrams_bits_per_s, &now.datagrams_bits_per_s),
         rate("TCP gets", &before.tcp_bits_per_s, &now.tcp_bits_per_s),
-        changed("the bucket holds", &bucket(before), &bucket(now), BUCKET_ACCURACY, bytes),
+        changed("the bucket holds", &bucket(before), &bucket(now), BUCKET_ACCURACY, size),
         set(&before.shaper, &now.shaper),
     ];
     let classes = before.classes.iter().zip(&now.classes);
@@ -50,9 +54,11 @@ fn of_train(test: &ShapingTest, what: impl Fn(&Shaping) -> Known<Estimate>) -> K
 
 fn confirmation(before: Confirmation, now: Confirmation) -> Option<String> {
     let words = match (before, now) {
-        (Confirmation::Missed, Confirmation::Confirmed) => "the shaper gives its rate again",
+        (Confirmation::Missed, Confirmation::Confirmed) => {
+            "the shaper gives what was asked for; then it did not"
+        }
         (Confirmation::Confirmed, Confirmation::Missed) => {
-            "the shaper gave its rate in that test, and no longer does"
+            "the shaper does not give what was asked for; then it did"
         }
         _ => return None,
     };
@@ -79,21 +85,24 @@ fn kind_words(kind: ShapingKind) -> &'static str {
     }
 }
 
-/// A value whose interval lies beside the earlier one, by more than the measurement's accuracy.
+/// A value whose interval lies beside the earlier one, by more than the measurement's accuracy. If only a bound is known of
+/// either, nobody knows how many times as much it is.
 fn changed(
     who: &str,
     before: &Known<Estimate>,
     now: &Known<Estimate>,
     accuracy: f64,
-    words: impl Fn(f64) -> String,
+    words: impl Fn(&Estimate) -> String,
 ) -> Option<String> {
-    let (before, now) = (before.value().filter(|before| before.value > 0.0)?, now.value()?);
-    let ratio = now.value / before.value;
+    let (before, now) = (before.value()?, now.value()?);
     let apart = now.high < before.low || now.low > before.high;
-    (apart && (ratio - 1.0).abs() > accuracy).then(|| {
-        let difference = Difference((ratio - 1.0) * 100.0);
-        format!("{who} {} instead of {}, {difference}", words(now.value), words(before.value))
-    })
+    let said = format!("{who} {} instead of {}", words(now), words(before));
+    if now.low <= 0.0 || before.low <= 0.0 {
+        return apart.then_some(said);
+    }
+    let ratio = now.value / before.value;
+    let difference = Difference((ratio - 1.0) * 100.0);
+    (apart && (ratio - 1.0).abs() > accuracy).then(|| format!("{said}, {difference}"))
 }
 
 /// Another setting of the same shaper: one test may have looked at a router, the other at the sender. A test that read none says
@@ -179,8 +188,29 @@ mod tests {
         (before.confirmation, now.confirmation) = (Confirmation::Missed, Confirmation::Confirmed);
         assert_eq!(
             since(&before, &now),
-            ["the shaper gives its rate again", "now a shaper; last time a policer"]
+            [
+                "the shaper gives what was asked for; then it did not",
+                "now a shaper; last time a policer"
+            ]
         );
+    }
+
+    /// The earlier test knew only that the bucket holds no more than 6.49 kB.
+    #[test]
+    fn a_bound_is_said_as_one_and_has_no_ratio() {
+        let seen = |value, low, high| {
+            let mut test = test(ShapingKind::Shaper, 1e8, 1e8);
+            if let Known::Value(train) = &mut test.train {
+                train.bucket_bytes = Known::Value(Estimate { value, low, high });
+            }
+            test
+        };
+        let (bound, known) = (seen(1190.0, -3e3, 6490.0), seen(69.8e3, 68e3, 71e3));
+        let said = "the bucket holds 69.8 kB instead of at most 6.49 kB";
+        assert_eq!(since(&bound, &known), [said]);
+        let said = "the bucket holds at most 6.49 kB instead of 69.8 kB";
+        assert_eq!(since(&known, &bound), [said]);
+        assert_eq!(since(&bound, &seen(2e3, -2e3, 7e3)), [""; 0]);
     }
 
     #[test]
