@@ -15,6 +15,10 @@ pub const PROGRAM_DECIDES: [&str; 3] = ["tun", "tap", "loopback"];
 pub const LINK_SPEED: &str = "link.speed_bits_per_s";
 /// Largest IP packet that the device sends.
 pub const LINK_MTU: &str = "link.mtu_bytes";
+/// Most bytes of a super-packet of the device.
+pub const LINK_GSO_MAX_BYTES: &str = "link.gso_max_bytes";
+/// Most segments of a super-packet of the device.
+pub const LINK_GSO_MAX_SEGMENTS: &str = "link.gso_max_segments";
 /// Packets that a device's queue holds (`txqueuelen`).
 pub const LINK_TX_QUEUE_LEN: &str = "link.tx_queue_len";
 /// Packets that the device dropped on transmission.

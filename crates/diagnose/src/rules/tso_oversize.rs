@@ -33,9 +33,9 @@ use goodput_model::{Change, Confidence, Finding, Missing, Place};
 use crate::account::path_share;
 use crate::bounds::next_after;
 use crate::change::of_host;
-use crate::finding::{Draft, percent, rate, time};
+use crate::finding::{Draft, bytes, percent, rate, time};
 use crate::lost_elsewhere::lost_elsewhere;
-use crate::names::{OFFLOAD_GSO, OFFLOAD_TSO};
+use crate::names::{LINK_GSO_MAX_BYTES, LINK_GSO_MAX_SEGMENTS, OFFLOAD_GSO, OFFLOAD_TSO};
 use crate::parts;
 use crate::rule::{Depth, Rule};
 use crate::view::{LossStep, View};
@@ -102,7 +102,11 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let window_text =
         format!("the congestion window never grew: {window:.0} segments (tcp_info snd_cwnd)");
     let device = view.sender.device()?;
-    let on = format!("{device} sends super-packets of up to 64 KiB (ethtool -k)");
+    let largest = match view.sender.number(LINK_GSO_MAX_BYTES) {
+        Ok(most) => format!(" of up to {}", bytes(most)),
+        Err(_) => String::new(),
+    };
+    let on = format!("{device} sends super-packets{largest} (ethtool -k)");
     let draft = Draft::new(
         RULE.id,
         Place::Path,
@@ -169,8 +173,12 @@ fn dropped_at_hosts(view: &View) -> Result<bool, Missing> {
     Ok(view.sender.retransmitted_segments()? > 0.0 && lost_elsewhere(view)?)
 }
 
-/// Whether super-packets leave the sender's device whole, or reach its queue so.
+/// Whether super-packets leave the sender's device whole, or reach its queue so. A device may be set to take none of more than a
+/// segment, whatever its offloads are.
 fn sends_super_packets(view: &View) -> Result<bool, Missing> {
+    if view.sender.number(LINK_GSO_MAX_SEGMENTS).is_ok_and(|segments| segments < 2.0) {
+        return Ok(false);
+    }
     let is_on = |name| view.sender.text(name).map(|state| state == "on");
     Ok(is_on(OFFLOAD_TSO)? || is_on(OFFLOAD_GSO).unwrap_or(false))
 }
@@ -236,6 +244,9 @@ mod tests {
     fn stays_quiet_without_offload_and_where_the_flow_gets_going() {
         quiet(&RULE, crawling().fact(Near, OFFLOAD_TSO, "off"));
         quiet(&RULE, crawling().goodput(50e6));
+        // `ip link set eth0 gso_max_segs 1`
+        quiet(&RULE, crawling().fact(Near, LINK_GSO_MAX_SEGMENTS, 1u64));
+        fires(&RULE, crawling().fact(Near, LINK_GSO_MAX_SEGMENTS, 2u64));
         quiet(&RULE, crawling().tcp(|tcp, _| tcp.snd_cwnd_segments = Some(30)));
     }
 
