@@ -90,6 +90,15 @@ fn reason(class: &ShapingClass) -> Option<String> {
     let beside = beside(class);
     Some(match class.answer {
         ClassAnswer::Gives => return None,
+        // Only its datagrams do.
+        ClassAnswer::Starves if has(&class.beside_bits_per_s, *rate) => {
+            let (datagrams, tcp) =
+                (words(&class.datagrams_bits_per_s), words(&class.beside_bits_per_s));
+            format!(
+                "{name} starves: its datagrams get {datagrams} of its {rate} beside the others (TCP {tcp}), and TCP {alone} \
+                 alone"
+            )
+        }
         ClassAnswer::Starves => {
             format!(
                 "{name} starves: it gets {beside} of its {rate} beside the others, and {alone} alone"
@@ -111,6 +120,10 @@ fn reason(class: &ShapingClass) -> Option<String> {
     })
 }
 
+fn has(seen: &Known<Estimate>, rate: BitRate) -> bool {
+    seen.value().is_some_and(|seen| seen.value >= rate.0)
+}
+
 /// What TCP gets beside the others, and datagrams, if they get something else.
 fn beside(class: &ShapingClass) -> String {
     let tcp = words(&class.beside_bits_per_s);
@@ -124,5 +137,33 @@ fn words(rate: &Known<Estimate>) -> String {
     match rate {
         Known::Value(rate) => BitRate(rate.value).to_string(),
         Known::Missing(why) => format!("an unknown rate ({})", why.missing),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_whose_datagrams_alone_starve_says_so() {
+        let known = |mbit: f64| {
+            let value = mbit * 1e6;
+            Known::Value(Estimate { value, low: value, high: value })
+        };
+        let class = |beside, datagrams| ShapingClass {
+            name: "ef".into(),
+            rate_bits_per_s: BitRate(3e7),
+            ceil_bits_per_s: Known::missing("not read"),
+            most_bits_per_s: BitRate(3e7),
+            htb_class: Known::missing("not read"),
+            alone_bits_per_s: known(99.0),
+            beside_bits_per_s: known(beside),
+            datagrams_bits_per_s: known(datagrams),
+            answer: ClassAnswer::Starves,
+        };
+        let said = "ef starves: its datagrams get 26.7 Mbit/s of its 30 Mbit/s beside the others (TCP 35.7 Mbit/s), and TCP 99 Mbit/s alone";
+        assert_eq!(reason(&class(35.7, 26.7)).as_deref(), Some(said));
+        let both = "ef starves: it gets 5 Mbit/s (datagrams 6 Mbit/s) of its 30 Mbit/s beside the others, and 99 Mbit/s alone";
+        assert_eq!(reason(&class(5.0, 6.0)).as_deref(), Some(both));
     }
 }

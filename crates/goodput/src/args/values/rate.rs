@@ -29,6 +29,9 @@ pub enum Burst {
 /// Rate above which a number was mistyped, bits per second.
 const MAX_RATE_BITS_PER_S: f64 = 1e15;
 
+/// Smallest rate of a shaper, bits per second: at a tenth of it, a frame takes two minutes.
+const LEAST_SHAPED_BITS_PER_S: f64 = 1e3;
+
 const LIKE: &str = "it like 100mbit or 1.5Gbit/s";
 
 /// A rate above zero.
@@ -39,6 +42,19 @@ pub fn positive(text: &str) -> Result<BitRate, String> {
     let rate = text.parse().ok().filter(|BitRate(rate)| (0.0..=MAX_RATE_BITS_PER_S).contains(rate));
     let noun = "a rate above 0 and at most 1000 Tbit/s";
     rate.filter(|rate| rate.0 > 0.0).ok_or_else(|| unfit(text, noun, LIKE))
+}
+
+/// The rate of a shaper: 1 kbit/s at least, because a smaller number hardly is bits per second.
+///
+/// # Errors
+/// A sentence that says what to write instead.
+pub fn of_shaper(text: &str) -> Result<BitRate, String> {
+    let rate = positive(text)?;
+    if rate.0 < LEAST_SHAPED_BITS_PER_S {
+        let noun = format!("a rate of 1 kbit/s or more ({text} is {rate})");
+        return Err(unfit(text, &noun, LIKE));
+    }
+    Ok(rate)
 }
 
 /// A rate that others are held to: one bit per second at least, or unlimited.
@@ -155,6 +171,13 @@ mod tests {
         for nonsense in ["0", "-1", "", "fast", "9999999tbit"] {
             assert!(positive(nonsense).is_err(), "{nonsense}");
         }
+    }
+
+    #[test]
+    fn a_shaper_of_bits_is_a_slip() {
+        assert_eq!(of_shaper("1kbit"), Ok(BitRate(1e3)));
+        let said = of_shaper("100").unwrap_err();
+        assert!(said.contains("(100 is 100 bit/s); write it like 100mbit"), "{said}");
     }
 
     #[test]

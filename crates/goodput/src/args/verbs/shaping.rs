@@ -88,7 +88,7 @@ pub struct ShapingArgs {
 #[command(next_help_heading = "Shaper")]
 pub struct ShaperArgs {
     /// Rate that the shaper should give
-    #[arg(long, value_name = "RATE", value_parser = rate::positive)]
+    #[arg(long, value_name = "RATE", value_parser = rate::of_shaper)]
     pub rate: BitRate,
     /// Largest difference from that rate that still passes
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = percent::tolerance)]
@@ -172,10 +172,10 @@ pub struct ProofArgs {
     #[arg(long)]
     pub prove: bool,
     /// Stop the comparison after this time at the latest
-    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = time::seconds, hide_short_help = true)]
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = time::seconds, requires = "prove", hide_short_help = true)]
     pub max_time: f64,
     /// Seed for the random order of the runs [default: random]
-    #[arg(long, value_name = "N", value_parser = whole("a seed", 0..=u64::MAX), hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = whole("a seed", 0..=u64::MAX), requires = "prove", hide_short_help = true)]
     pub seed: Option<u64>,
 }
 
@@ -203,6 +203,10 @@ impl ShaperArgs {
             bail!("--class {name} is alone; give --class for each class that sends beside it");
         }
         for (place, class) in self.classes.iter().enumerate() {
+            let (name, rate) = (&class.asked.name, class.asked.rate);
+            if rate.0 > self.rate.0 {
+                bail!("--class {name}={rate} exceeds the --rate of all classes, {}", self.rate);
+            }
             let same = self.classes[..place].iter().find(|other| other.mark == class.mark);
             if let Some(other) = same {
                 let (one, two) = (&other.asked.name, &class.asked.name);
