@@ -1,7 +1,8 @@
 //! Both ends of a running measurement: what the flows of this end do, what the far end says, and what is kept of it.
 
+use std::pin::pin;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use goodput_model::{
     Clocks, Connection, End, EndName, Host, Known, Sample, Seconds, Snapshot, Transport,
@@ -85,6 +86,26 @@ impl<'a> BothEnds<'a> {
             limit_reached: self.run.limit_reached(),
             near_ended: self.run.has_ended(),
             far_reported: self.far_report.is_some(),
+        }
+    }
+
+    /// Sends nothing for so long, unless something is raised or heard that ends the measurement.
+    pub async fn rest(
+        &mut self,
+        rest: Duration,
+        interrupt: &Interrupt,
+        listener: &mut Listener<'_>,
+    ) -> Result<(), EngineError> {
+        if rest.is_zero() {
+            return Ok(());
+        }
+        let mut over = pin!(tokio::time::sleep(rest));
+        loop {
+            tokio::select! {
+                () = &mut over => return Ok(()),
+                () = interrupt.raised() => return Ok(()),
+                heard = self.hear(listener) => heard?,
+            }
         }
     }
 

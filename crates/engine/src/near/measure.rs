@@ -1,5 +1,7 @@
 //! One measurement with a greeted peer, from the proposal of a plan to both ends' observations.
 
+use std::time::Duration;
+
 use goodput_model::{Length, Plan};
 
 use super::client::Client;
@@ -18,17 +20,18 @@ pub async fn measure(
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
 ) -> Result<Measurement, EngineError> {
-    measure_asking(IdleSides::Both, client, plan, interrupt, listener).await
+    measure_asking(IdleSides::Both, Duration::ZERO, client, plan, interrupt, listener).await
 }
 
 async fn measure_asking(
     sides: IdleSides,
+    rest: Duration,
     client: &mut Client,
     plan: &Plan,
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
 ) -> Result<Measurement, EngineError> {
-    let run = agreed(client, plan, interrupt).await?.asking_on(sides);
+    let run = agreed(client, plan, interrupt).await?.asking_on(sides).resting_for(rest);
     match run.run(interrupt, listener).await {
         Err(EngineError::BrokenOff(why)) => {
             Err(client.refusal().await.unwrap_or(EngineError::BrokenOff(why)))
@@ -63,6 +66,17 @@ pub async fn measure_whole(
     whole(measure(client, plan, interrupt, listener).await?)
 }
 
+/// The same after a rest, right before the payload, in which this end sends nothing.
+pub async fn measure_rested(
+    rest: Duration,
+    client: &mut Client,
+    plan: &Plan,
+    interrupt: &Interrupt,
+    listener: &mut Listener<'_>,
+) -> Result<Measurement, EngineError> {
+    whole(measure_asking(IdleSides::Both, rest, client, plan, interrupt, listener).await?)
+}
+
 /// Longest run in which the clocks may drift uncorrected, seconds: 0.5 ms at a drift of 100 ppm.
 const LONGEST_UNCORRECTED_S: f64 = 5.0;
 
@@ -78,7 +92,7 @@ pub async fn measure_one_of_many(
         Length::Seconds(seconds) if seconds <= LONGEST_UNCORRECTED_S => IdleSides::Before,
         _ => IdleSides::Both,
     };
-    whole(measure_asking(sides, client, plan, interrupt, listener).await?)
+    whole(measure_asking(sides, Duration::ZERO, client, plan, interrupt, listener).await?)
 }
 
 /// The measurement, unless it is incomplete.

@@ -1,7 +1,7 @@
 //! One measurement at the near end: both ends agree, the flows run until they are long enough, both ends report.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use goodput_kernel::Context;
 use goodput_model::{EndName, Known, Missing, Plan, Snapshot};
@@ -36,7 +36,13 @@ pub struct NearRun<'a> {
     log: Option<Concluding>,
     /// Removes what is stored at a file server or on a mount, also when dropped.
     scratch: Option<ScratchRemoval>,
+    /// How long this end sends nothing before the payload.
+    rest: Duration,
 }
+
+/// How long this end stays silent after it has told the far end to begin, if it rests at all: what carried that and the answer
+/// takes a part of what a policer lets through at once.
+const REST_AFTER_BEGIN: Duration = Duration::from_millis(50);
 
 impl<'a> NearRun<'a> {
     /// Proposes the plan, opens the flows and takes the snapshot before.
@@ -97,13 +103,24 @@ impl<'a> NearRun<'a> {
         run.set_before(before);
         let mut ends = BothEnds::new(client, run, connections, doubts);
         ends.far_capture = far_capture;
-        Ok(Self { ends, probes: Probes::new(prober, comparing), log, scratch })
+        Ok(Self {
+            ends,
+            probes: Probes::new(prober, comparing),
+            log,
+            scratch,
+            rest: Duration::ZERO,
+        })
     }
 
     /// Asks the far end's clock only on these sides of the payload.
     pub fn asking_on(mut self, sides: IdleSides) -> Self {
         self.probes.idle_sides = sides;
         self
+    }
+
+    /// Sends nothing for so long before the payload.
+    pub fn resting_for(self, rest: Duration) -> Self {
+        Self { rest, ..self }
     }
 
     /// Lets the payload move until the plan's length is reached, then gathers both ends' reports.
@@ -113,11 +130,15 @@ impl<'a> NearRun<'a> {
         listener: &mut Listener<'_>,
     ) -> Result<Measurement, EngineError> {
         // What is named last is dropped first, if this ends early: the flows end before their files are removed.
-        let Self { scratch, log, mut probes, mut ends } = self;
+        let Self { scratch, log, mut probes, mut ends, rest } = self;
         let idle = probes.idle(&mut ends, interrupt, listener).await?;
         probes.first_exchanges(&mut ends, listener).await?;
+        ends.rest(rest, interrupt, listener).await?;
         ends.far_start = FarStart::asked(Instant::now());
         ends.client.conversation.feed(Input::Begin);
+        if ends.run.plan().direction.senders() == [EndName::Near] {
+            ends.rest(rest.min(REST_AFTER_BEGIN), interrupt, listener).await?;
+        }
         let loaded = probes.start();
         if let Err(why) = ends.move_payload(interrupt, listener).await {
             let why = ends.own_reason(&why, interrupt, listener).await.unwrap_or(why);

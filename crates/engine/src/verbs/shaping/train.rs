@@ -20,7 +20,7 @@ use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
 use crate::near::captures::CapturedRun;
 use crate::near::client::Client;
-use crate::near::measure::measure_whole;
+use crate::near::measure::measure_rested;
 use crate::result::measurement::Measurement;
 
 /// A train is sent at this multiple of the configured rate: fast enough to empty a bucket soon, and not a whole number,
@@ -186,11 +186,12 @@ struct Run {
     trains: f64,
 }
 
-/// Lets the bucket fill, and sends one.
+/// Lets the bucket fill, and sends one. The bucket fills after the ends have agreed: what that takes is a part of a small
+/// bucket.
 async fn one(client: &mut Client, plan: &Plan, interrupt: &Interrupt) -> Result<Run, EngineError> {
-    let_fill(interrupt).await?;
     let begun = Instant::now();
-    let mut measurement = measure_whole(client, plan, interrupt, &mut |_| {}).await?;
+    let mut measurement =
+        measure_rested(BUCKET_FILL_TIME, client, plan, interrupt, &mut |_| {}).await?;
     if interrupt.is_raised() {
         return Err(EngineError::Interrupted);
     }
