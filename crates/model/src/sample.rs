@@ -158,11 +158,15 @@ pub struct SocketMemory {
     pub drops: u64,
 }
 
-/// Datagrams that a UDP flow counted. A sender fills in `sent`, `spun_us` and `stalled_us`, a receiver the rest.
+/// Datagrams that a UDP flow counted. A sender fills in `sent`, `refused`, `spun_us` and `stalled_us`, a receiver the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DatagramCounts {
     /// Datagrams that the sender handed to the kernel.
     pub sent: u64,
+    /// Number of the `sent` datagrams that a firewall rule of the sending host dropped (`EPERM`), such as one that limits a
+    /// rate.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub refused: u64,
     /// Datagrams that the receiver read.
     pub received: u64,
     /// Sequence numbers that never arrived, below the highest one that did.
@@ -206,6 +210,7 @@ impl Default for DatagramCounts {
     fn default() -> Self {
         Self {
             sent: 0,
+            refused: 0,
             received: 0,
             lost: 0,
             reordered: 0,

@@ -52,6 +52,7 @@ impl Default for DatagramFields {
 #[derive(Debug, Default)]
 struct Datagrams {
     sent: AtomicU64,
+    refused: AtomicU64,
     received: AtomicU64,
     lost: AtomicU64,
     reordered: AtomicU64,
@@ -130,6 +131,7 @@ impl Counters {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         DatagramCounts {
             sent: read(&counts.sent),
+            refused: read(&counts.refused),
             received: read(&counts.received),
             lost: read(&counts.lost),
             reordered: read(&counts.reordered),
@@ -222,6 +224,11 @@ impl Counters {
     /// `count` datagrams were handed to the kernel. Only for the flow's own thread.
     pub(crate) fn sent_datagrams(&self, count: u64) {
         grow(&self.datagrams.sent, count);
+    }
+
+    /// Adds datagrams that a firewall of this host dropped. Only for the flow's own thread.
+    pub(crate) fn refused_datagrams(&self, count: u64) {
+        grow(&self.datagrams.refused, count);
     }
 
     /// Publishes the receiver's counts so far. Only for the flow's own thread.

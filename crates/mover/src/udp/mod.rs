@@ -11,6 +11,7 @@ pub mod jitter;
 pub(crate) mod outbox;
 mod pauses;
 pub(crate) mod receiving;
+mod refusals;
 pub(crate) mod sender;
 pub(crate) mod sending;
 pub mod sequence;

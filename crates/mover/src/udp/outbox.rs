@@ -132,6 +132,12 @@ impl DatagramSender for Outbox {
         self.send_by(flow.socket.as_fd(), count, size)
     }
 
+    fn lose(&mut self, count: usize) -> usize {
+        let lost = count.min(self.joined);
+        self.next += lost as u64;
+        lost
+    }
+
     fn closing(&mut self, round: u64) -> Option<(&[u8], Closing)> {
         let sent = Sent { number: self.next, bytes: 0, at_ns: ns_by(self.datagrams.clock()) };
         let buffer = &mut self.buffer[..self.size];

@@ -43,6 +43,12 @@ pub(crate) trait DatagramSender {
         departures: Option<DepartureTimes>,
     ) -> SysResult<usize>;
 
+    /// Numbers up to `count` datagrams that a firewall of this host has just dropped (`EPERM`) as sent, those of one message;
+    /// returns how many these are. No way past the firewall has any.
+    fn lose(&mut self, _count: usize) -> usize {
+        0
+    }
+
     /// Waits for room, after `EAGAIN`. Counts as blocked.
     fn wait(&mut self, flow: &Flow) -> Result<(), MoveError> {
         flow.wait_writable()

@@ -1,10 +1,11 @@
 //! The loop of every mover that sends datagrams.
 
 use goodput_framing::Datagrams;
-use rustix::io::Errno;
+use rustix::io::{Errno, Result as SysResult};
 
 use super::edges;
 use super::outbox::{MAX_MESSAGES, Outbox};
+use super::refusals::Refusals;
 use super::sender::DatagramSender;
 use crate::clock::now_ns;
 use crate::error::MoveError;
@@ -88,6 +89,7 @@ fn send_all(
         (false, false) => way.batch(),
     };
     let (mut turn, mut looks) = (Turn::of(flow), Looks::default());
+    let mut refusals = Refusals::default();
     while left > 0 && turn.may_send(flow)? {
         if looks.find_silence(flow.stop.liveness()) {
             return Err(MoveError::Silence { flow: flow.config.id, seconds: SILENCE_S });
@@ -97,7 +99,11 @@ fn send_all(
         }
         let departures = pacer.departures(size);
         let (count, size) = next_batch(left, size, most, way.datagrams().least());
-        match way.send(flow, count, size, departures) {
+        let sent = match way.send(flow, count, size, departures) {
+            Err(Errno::PERM) => lose(flow, way, count, &mut refusals),
+            sent => sent,
+        };
+        match sent {
             Ok(sent) => {
                 let bytes = sent * size;
                 flow.counters.sent_datagrams(sent as u64);
@@ -112,6 +118,19 @@ fn send_all(
         }
     }
     Ok(())
+}
+
+/// Datagrams that a firewall of this host dropped, as sent ones that are lost, if it only limits them.
+fn lose(
+    flow: &Flow,
+    way: &mut impl DatagramSender,
+    count: usize,
+    refusals: &mut Refusals,
+) -> SysResult<usize> {
+    let passed = way.sent() - flow.counters.datagrams().refused;
+    let lost = if refusals.is_loss(passed, now_ns()) { way.lose(count) } else { 0 };
+    flow.counters.refused_datagrams(lost as u64);
+    if lost > 0 { Ok(lost) } else { Err(Errno::PERM) }
 }
 
 /// How many datagrams of which size: full ones as long as there are bytes for them, then one with the rest, but never
@@ -139,6 +158,91 @@ fn wait_after(flow: &Flow, way: &mut impl DatagramSender, cause: Errno) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::UdpSocket;
+    use std::sync::Arc;
+
+    use goodput_framing::Closing;
+    use goodput_model::{Role, Transport};
+
+    use super::super::sender::DepartureTimes;
+    use crate::flow::FlowConfig;
+    use crate::{Gate, Stop};
+
+    /// A way past a firewall rule that lets only the datagrams with these numbers pass.
+    struct Policed {
+        datagrams: Box<dyn Datagrams>,
+        next: u64,
+        passes: fn(u64) -> bool,
+    }
+
+    impl DatagramSender for Policed {
+        fn datagrams(&self) -> &dyn Datagrams {
+            self.datagrams.as_ref()
+        }
+
+        fn batch(&self) -> usize {
+            1
+        }
+
+        fn sent(&self) -> u64 {
+            self.next
+        }
+
+        fn send(
+            &mut self,
+            _flow: &Flow,
+            _count: usize,
+            _size: usize,
+            _departures: Option<DepartureTimes>,
+        ) -> SysResult<usize> {
+            if !(self.passes)(self.next) {
+                return Err(Errno::PERM);
+            }
+            self.next += 1;
+            Ok(1)
+        }
+
+        fn lose(&mut self, count: usize) -> usize {
+            self.next += count as u64;
+            count
+        }
+
+        fn closing(&mut self, _round: u64) -> Option<(&[u8], Closing)> {
+            None
+        }
+    }
+
+    fn sent_past(
+        passes: fn(u64) -> bool,
+    ) -> (Result<(), MoveError>, goodput_model::DatagramCounts) {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let mut config = FlowConfig::new(Role::Sender, Transport::Udp, 100);
+        config.limit_bytes = Some(1000);
+        let flow = Flow {
+            config,
+            socket: Arc::new(socket.into()),
+            counters: Arc::default(),
+            stop: Arc::new(Stop::new().unwrap()),
+            gate: Arc::new(Gate::default()),
+            began: Arc::default(),
+            over: Arc::default(),
+        };
+        let datagrams = goodput_framing::goodput().datagrams(0, 100);
+        let mut way = Policed { datagrams, next: 0, passes };
+        let outcome = send_all(&flow, &mut way, 100, Pacer::for_datagrams(&flow, 100));
+        (outcome, flow.counters.datagrams())
+    }
+
+    #[test]
+    fn what_a_firewall_limits_is_lost_and_what_it_forbids_is_refused() {
+        let (outcome, counts) = sent_past(|number| number % 4 == 0);
+        assert!(outcome.is_ok(), "{outcome:?}");
+        assert_eq!((counts.sent, counts.refused), (10, 7));
+        // The first are lost for as long as a limit may take to let one pass.
+        let (outcome, counts) = sent_past(|number| number >= 3);
+        assert!(outcome.is_ok(), "{outcome:?}");
+        assert_eq!((counts.sent, counts.refused), (10, 3));
+    }
 
     #[test]
     fn the_last_datagram_takes_the_rest() {
