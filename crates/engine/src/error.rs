@@ -158,7 +158,8 @@ impl EngineError {
     /// Whether the peer answers, but has no room for this now: what goodput's servers say then begins with `busy: `, and what
     /// goodput says of such an answer of iperf3's with `it is busy`.
     pub fn is_busy(&self) -> bool {
-        let is_busy = |why: &String| ["busy: ", "it is busy"].iter().any(|word| why.starts_with(word));
+        let is_busy =
+            |why: &String| ["busy: ", "it is busy"].iter().any(|word| why.starts_with(word));
         matches!(self, Self::Refused { why, .. } if is_busy(why))
     }
 

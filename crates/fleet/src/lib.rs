@@ -30,8 +30,8 @@ pub use mesh::{
     check_site_name,
 };
 pub use plan::{
-    Costs, FleetPlan, LeftOut, Reason, SiteShare, fewest_rounds, has_window, opening, opens_in_s, plan,
-    rounds,
+    Costs, FleetPlan, LeftOut, Reason, SiteShare, fewest_rounds, has_window, opening, opens_in_s,
+    plan, rounds,
 };
 pub use span::span;
 pub use task::{

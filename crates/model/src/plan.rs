@@ -63,6 +63,10 @@ pub struct Plan {
     /// Whether the receiver of datagrams keeps each datagram's sending and arrival time.
     #[serde(default, skip_serializing_if = "is_off")]
     pub arrivals: bool,
+    /// Whether the near end asks the far end nothing while payload moves, because that would change a slow path. Not proposed to
+    /// the far end, and not kept.
+    #[serde(skip)]
+    pub quiet: bool,
     /// Whether the far end captures the headers of the flows' packets. The measurement goes on without them if the
     /// far end can't capture or does not permit it.
     #[serde(default, skip_serializing_if = "is_off")]
@@ -326,6 +330,7 @@ impl Plan {
             data_port: None,
             latency: false,
             arrivals: false,
+            quiet: false,
             far_capture: false,
             towards: None,
             pin: Pins::default(),
@@ -348,11 +353,11 @@ impl Plan {
         each.enumerate().map(|(id, sender)| FlowPlan { id: id as u16, sender }).collect()
     }
 
-    /// Whether both ends send nothing but payload while it moves: they keep the times of datagrams, which anything else on
+    /// Whether an end sends nothing but payload while it moves: both do if they keep the times of datagrams, which anything else on
     /// the path would change.
     #[must_use]
     pub fn keeps_quiet(&self) -> bool {
-        self.arrivals
+        self.arrivals || self.quiet
     }
 
     /// The rate of one flow, if the plan has a rate.

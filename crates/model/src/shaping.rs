@@ -28,6 +28,9 @@ pub struct Shaping {
     pub sent: u64,
     /// Number of these datagrams that did not arrive.
     pub lost: u64,
+    /// Number of the lost datagrams that a firewall rule of the sending host dropped; absent if there was none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub refused: u64,
     /// Time in which all datagrams that were sent were lost although a full bucket would have let some through, seconds;
     /// absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]

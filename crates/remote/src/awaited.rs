@@ -63,7 +63,10 @@ impl fmt::Display for AwaitedThere {
 
 /// Is told what this run waits for, if that takes longer than a moment. By default, nobody is.
 #[derive(Clone, Default)]
-pub struct Notify(Option<Arc<dyn Fn(&AwaitedThere) + Send + Sync>>);
+pub struct Notify(Option<Arc<Tell>>);
+
+/// How it is told.
+type Tell = dyn Fn(&AwaitedThere) + Send + Sync;
 
 impl Notify {
     /// Tells each of them this way.

@@ -306,7 +306,10 @@ mod tests {
         };
         assert!(is_removed_by(&|| Journal::create(folder.path(), owner).unwrap().close().unwrap()));
         let nothing = UndoRequest::default();
-        assert!(is_removed_by(&|| assert_eq!(crate::undo(folder.path(), nothing, &Notify::default()), [])));
+        assert!(is_removed_by(&|| assert_eq!(
+            crate::undo(folder.path(), nothing, &Notify::default()),
+            []
+        )));
         assert!(is_removed_by(&|| remove_unfinished(folder.path())));
     }
 

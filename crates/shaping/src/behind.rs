@@ -105,6 +105,7 @@ mod tests {
         Train {
             arrivals: arrivals.collect(),
             sent: count,
+            refused: 0,
             sizes: Sizes { payload: 1472, packet: 1500, frame: 1514 },
             held_percent: missing(),
             rate_waits_per_call: missing(),

@@ -41,7 +41,7 @@ pub fn judge_tcp(
         (None, Ok(tcp)) => Ok(counted_by_tcp(configured, tcp).into()),
         (None, Err(why)) => Err(why.clone()),
     };
-    let tcp = tcp.and_then(|tcp| counts.clone().map(|layer| tcp_in(&tcp, layer)));
+    let tcp = tcp.and_then(|tcp| counts.clone().map(|counts| tcp.counted(counts, configured.rate)));
     let unknown = || Err(why.clone());
     let of_tcp = within(&configured, "TCP gets", &tcp, others.tcp.as_ref());
     let found = [
@@ -92,8 +92,9 @@ pub fn judge(
         (Ok(train), Ok(layer)) => datagrams_in(configured, train, *layer),
         (Err(why), _) | (_, Err(why)) => Err(why.clone()),
     };
+    let tcp = tcp.map(|tcp| tcp.beyond_bucket(train.as_ref().ok()));
     let tcp = match (&tcp, &counts) {
-        (Ok(tcp), Ok(layer)) => Ok(tcp_in(tcp, *layer)),
+        (Ok(tcp), Ok(counts)) => Ok(tcp.counted(*counts, configured.rate)),
         (Err(why), _) | (_, Err(why)) => Err(why.clone()),
     };
     let found = [
@@ -228,8 +229,8 @@ pub(crate) fn is_own_rate(
     offered.0 < configured.0 && free && !shaped && lost_share <= MAX_CHANCE_LOSS_SHARE
 }
 
-pub(crate) fn tcp_in(tcp: &TcpRate, counts: impl Into<Counts>) -> Estimate {
-    tcp.goodput.scaled(counts.into().of_tcp(tcp) / tcp.payload)
+pub(crate) fn tcp_in(tcp: &TcpRate, layer: CountedLayer) -> Estimate {
+    tcp.goodput.scaled((tcp.packet + layer.extra_bytes()) / tcp.payload)
 }
 
 fn unlimited(configured: &Configured, train: &Shaping) -> Option<(Confirmation, String)> {
@@ -355,6 +356,7 @@ mod tests {
             frame_bytes: Bytes(1514),
             sent: 1000,
             lost: 0,
+            refused: 0,
             outage_s: None,
             outages: 0,
             offered_bits_per_s: BitRate(4e8),
@@ -370,7 +372,7 @@ mod tests {
     }
 
     fn tcp(goodput: f64) -> TcpRate {
-        TcpRate { goodput: exactly(goodput), payload: 1448.0, packet: 1500.0 }
+        TcpRate { goodput: exactly(goodput), payload: 1448.0, packet: 1500.0, window_s: None }
     }
 
     fn judged(configured: Configured, frames: f64, goodput: f64) -> ShapingTest {
@@ -390,7 +392,8 @@ mod tests {
     /// Of cells of ATM, 1696 bytes count for a frame of 1514: 20 Mbit/s leave 17.85 for frames.
     #[test]
     fn a_shaper_that_counts_cells_is_held_against_its_own_count() {
-        let counts = Some(Counts::AsSet { train: 1696.0, tcp: 1696.0 });
+        let tcp_least = 1696.0;
+        let counts = Some(Counts::AsSet { train: 1696.0, tcp: 1696.0, tcp_least, layer: None });
         let configured = Configured { rate: BitRate(20e6), counts, ..CONFIGURED };
         let frames = 20e6 * 1514.0 / 1696.0;
         let seen = judged(configured, frames, frames * 1448.0 / 1514.0);
@@ -423,6 +426,22 @@ mod tests {
         let seen = judged(CONFIGURED, 1e8, 77.4e6);
         assert_eq!(seen.confirmation, Confirmation::Missed);
         assert_eq!(seen.reasons, ["TCP gets 80.9 Mbit/s, -19.1 %"]);
+    }
+
+    /// A policer of 2.48 Mbit/s with a bucket of 52.6 kB, as measured: TCP of 2 s got 2.74 Mbit/s.
+    #[test]
+    fn what_a_bucket_had_saved_up_is_no_excess_of_tcp() {
+        let configured = Configured { rate: BitRate(2.48e6), ..CONFIGURED };
+        let bucket_bytes = Known::Value(Estimate { value: 52.6e3, low: 51e3, high: 54e3 });
+        let policed = |kept| Shaping { bucket_bytes: kept, ..train(2.48e6) };
+        let frames = |bits: f64| bits * 1448.0 / 1514.0;
+        let goodput = Estimate { value: frames(2.74e6), low: frames(2.57e6), high: frames(2.91e6) };
+        let of = |train, window_s| {
+            let tcp = TcpRate { goodput, window_s: Some(window_s), ..tcp(1.0) };
+            judge(configured, Ok(train), Ok(tcp), &OtherTraffic::default()).confirmation
+        };
+        assert_eq!(of(policed(bucket_bytes.clone()), 2.0), Confirmation::Inconclusive);
+        assert_eq!(of(policed(bucket_bytes), 60.0), Confirmation::Missed);
     }
 
     #[test]

@@ -30,6 +30,7 @@ mod kind;
 mod levels;
 mod others;
 mod outage;
+mod part;
 mod policed;
 mod proof;
 mod questions;
@@ -65,27 +66,36 @@ use trace::{Came, Trace};
 /// # Errors
 /// If fewer than [`Train::MIN_ARRIVALS`] datagrams came, or all came or were sent at one time.
 pub fn shaping(train: &Train) -> Result<Shaping, Missing> {
-    let trace = Trace::of(train)?;
-    let rough = rough::line(&trace);
-    let kind = kind::kind(&trace, &rough, &train.rate_waits_per_call);
-    let empty = empty::arrivals(&trace, kind, &rough);
-    let rate = rate::rate(&trace, kind, &empty, &rough);
+    let whole = Trace::of(train)?;
+    let part = part::longest(&whole);
+    let trace = part.as_ref().map_or(&whole, |part| &part.trace);
+    let rough = rough::line(trace);
+    let kind = kind::kind(trace, &rough, &train.rate_waits_per_call);
+    let empty = empty::arrivals(trace, kind, &rough);
+    let rate = rate::rate(trace, kind, &empty, &rough);
     let bucket = match &rate {
-        Ok(rate) => depth::depth(&trace, kind, &empty, &rough, rate),
+        Ok(rate) => depth::depth(trace, kind, &empty, &rough, rate),
         Err(why) => Err(why.clone()),
+    };
+    let bucket = match (&part, &rate) {
+        (Some(part), Ok(rate)) => bucket.and_then(|depth| part.bucket(depth, rate.mean.value)),
+        _ => bucket,
     };
     // Datagrams that leave together come together, through any bucket that is as large.
     let together = (train.batch - 1.0).max(0.0) * trace.frame;
+    // A bucket holds no less than nothing: of an estimate below that, only the bound is known.
     let bucket = bucket.map(|depth| Estimate {
-        low: depth.low - together,
+        value: depth.value.max(0.0),
+        low: (depth.low - together).max(0.0),
         high: depth.high + together,
-        ..depth
     });
     let long_term = rate.as_ref().map_or(rough.rate, |rate| rate.mean.value);
-    let outages = outage::outages(&trace, train, long_term, bucket.as_ref().ok());
-    let held = empty.span(&trace);
+    let outages = outage::outages(&whole, train, long_term, bucket.as_ref().ok());
+    let held = empty.span(trace);
     let passed = |came: &Came| Passed { at_s: came.came_s, bytes: trace.frame };
-    let passed: Vec<Passed> = held.iter().map(passed).collect();
+    // A hole is a pause that came, too.
+    let all = if part.is_some() { &whole.came } else { held };
+    let passed: Vec<Passed> = all.iter().map(passed).collect();
     let bits = |bytes_per_s: f64| BitRate(bytes_per_s * 8.0);
     Ok(Shaping {
         kind,
@@ -93,22 +103,23 @@ pub fn shaping(train: &Train) -> Result<Shaping, Missing> {
         packet_bytes: Bytes(train.sizes.packet),
         frame_bytes: Bytes(train.sizes.frame),
         sent: train.sent,
-        lost: train.sent.saturating_sub(trace.came.len() as u64),
+        lost: train.sent.saturating_sub(whole.came.len() as u64),
+        refused: train.refused,
         outage_s: outages.map(|all| all.seconds),
         outages: outages.map_or(0, |all| all.count),
-        offered_bits_per_s: bits(trace.offered_bytes_per_s()),
+        offered_bits_per_s: bits(whole.offered_bytes_per_s()),
         held_percent: train.held_percent.clone(),
         rate_waits_per_call: train.rate_waits_per_call.clone(),
         queue: Known::from(match (&rate, kind) {
             (Ok(rate), ShapingKind::Shaper) => {
-                waiting::queue(&trace, &empty, &rough, rate.mean.value)
+                waiting::queue(trace, &empty, &rough, rate.mean.value)
             }
             (Ok(_), _) => Err(Missing::because("nothing waited")),
             (Err(why), _) => Err(why.clone()),
         }),
         windows: windows::rates(held, trace.frame),
         gaps: gaps::gaps(&passed),
-        curve: curve::curve(&trace),
+        curve: curve::curve(&whole),
         rate_bits_per_s: rate.map(|rate| rate.mean.scaled(8.0)).into(),
         bucket_bytes: bucket.into(),
     })

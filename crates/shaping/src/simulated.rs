@@ -98,7 +98,15 @@ fn train(
 fn seen(arrivals: Vec<Arrival>, sent: u64) -> Train {
     let missing = || Known::missing("not counted");
     let (held_percent, rate_waits_per_call) = (missing(), missing());
-    Train { arrivals, sent, sizes: SIZES, held_percent, rate_waits_per_call, batch: 1.0 }
+    Train {
+        arrivals,
+        sent,
+        refused: 0,
+        sizes: SIZES,
+        held_percent,
+        rate_waits_per_call,
+        batch: 1.0,
+    }
 }
 
 fn is_near(estimate: f64, truth: f64, share: f64, least: f64) -> bool {
@@ -200,6 +208,31 @@ fn a_path_that_breaks_is_known() {
         let outage_s = seen.outage_s.unwrap();
         assert_eq!(seen.outages, 1);
         assert!(is_near(outage_s, to_s - 1.5, 0.01, 0.0), "{outage_s} of {queue:?}");
+    }
+}
+
+/// A tbf of 50 Mbit/s whose queue the sender's socket holds short, and of 2.3 s the device is down for 2 s: nothing waits then,
+/// and all is lost. Or the sender stops for as long, and sends nothing.
+#[test]
+fn a_shaper_stays_one_when_the_path_breaks_or_the_sender_stops() {
+    const STEP_NS: u64 = 242_240;
+    let at = |number: u64, sent_ns: u64, wait_ns: u64| Arrival {
+        number,
+        sent_ns: 7_000_000_000 + sent_ns,
+        came_ns: 3_000_000_000 + sent_ns + wait_ns,
+    };
+    for lost in [34_000, 0] {
+        // 92 frames fit into the socket.
+        let first = (0..1200).map(|n| at(n, n * STEP_NS, 20_000 + n.min(92) * STEP_NS));
+        let later = 1200 * STEP_NS + 2_000_000_000;
+        let last = (0..40).map(|n| at(1200 + lost + n, later + n * STEP_NS, 20_000));
+        let train = seen(first.chain(last).collect(), 1240 + lost);
+        let seen = shaping(&train).unwrap();
+        assert_eq!(seen.kind, ShapingKind::Shaper, "{lost} lost");
+        let rate = seen.rate_bits_per_s.value().unwrap();
+        assert!(is_near(rate.value / 8.0, 6.25e6, 0.005, 0.0), "{rate:?}, {lost} lost");
+        assert_eq!((seen.outages, seen.lost), (u64::from(lost > 0), lost));
+        assert!(is_near(seen.gaps.longest_s, 2.0, 0.02, 0.0), "{}", seen.gaps.longest_s);
     }
 }
 

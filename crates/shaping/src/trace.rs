@@ -24,6 +24,9 @@ pub struct Train {
     pub arrivals: Vec<Arrival>,
     /// Number of datagrams sent.
     pub sent: u64,
+    /// Number of these that a firewall rule of the sending host dropped.
+    #[serde(default)]
+    pub refused: u64,
     /// Size of each.
     pub sizes: Sizes,
     /// Share of the time that the sender had to wait for its own queue, percent.
@@ -176,8 +179,15 @@ mod tests {
         let arrivals = (0..20).map(|n| Arrival { number: n, sent_ns: n, came_ns: n * 3 }).collect();
         let sizes = Sizes { payload: 1472, packet: 1500, frame: 1514 };
         let (held_percent, rate_waits_per_call) = (Known::Value(1.5), Known::missing("none"));
-        let train =
-            Train { arrivals, sent: 20, sizes, held_percent, rate_waits_per_call, batch: 1.0 };
+        let train = Train {
+            arrivals,
+            sent: 20,
+            refused: 0,
+            sizes,
+            held_percent,
+            rate_waits_per_call,
+            batch: 1.0,
+        };
         let json = serde_json::to_string(&train).unwrap();
         assert_eq!(serde_json::from_str::<Train>(&json).unwrap(), train);
     }
@@ -187,7 +197,15 @@ mod tests {
         let sizes = Sizes { payload: 1472, packet: 1500, frame: 1514 };
         let missing = || Known::missing("not counted");
         let (held_percent, rate_waits_per_call) = (missing(), missing());
-        let train = Train { arrivals, sent, sizes, held_percent, rate_waits_per_call, batch: 1.0 };
+        let train = Train {
+            arrivals,
+            sent,
+            refused: 0,
+            sizes,
+            held_percent,
+            rate_waits_per_call,
+            batch: 1.0,
+        };
         Trace::of(&train).unwrap_err().to_string()
     }
 
@@ -202,6 +220,7 @@ mod tests {
             held_percent: Known::missing("not counted"),
             rate_waits_per_call: Known::missing("not counted"),
             batch: 1.0,
+            refused: 0,
         };
         assert_eq!(train(8).checked(), Ok(train(8)));
         let why = train(7).checked().unwrap_err().to_string();
@@ -220,8 +239,15 @@ mod tests {
         let missing = || Known::missing("not counted");
         let (held_percent, rate_waits_per_call) = (missing(), missing());
         let arrivals = arrivals.collect();
-        let train =
-            Train { arrivals, sent: 9, sizes, held_percent, rate_waits_per_call, batch: 1.0 };
+        let train = Train {
+            arrivals,
+            sent: 9,
+            sizes,
+            held_percent,
+            rate_waits_per_call,
+            batch: 1.0,
+            refused: 0,
+        };
         let trace = Trace::of(&train).unwrap();
         assert!(trace.offered_bytes_per_s() > 0.0);
         assert!(crate::shaping(&train).is_ok());

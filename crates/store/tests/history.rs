@@ -379,11 +379,8 @@ fn a_series_has_its_whole_tests_in_order() {
             store.add_watched(&at("2026-01-02T09:00:00Z", 2e6), &watched(Some(2e6))).unwrap();
         let other = Watched { plan: "{\"flows\": 4}".into(), ..watched(Some(9e6)) };
         store.add_watched(&at("2026-01-02T11:00:00Z", 9e6), &other).unwrap();
-        let told = |event: &str| ToldChange {
-            target: "nas".into(),
-            event: event.into(),
-            of_host: None,
-        };
+        let told =
+            |event: &str| ToldChange { target: "nas".into(), event: event.into(), of_host: None };
         store.mark_change(last, &told("{}")).unwrap();
         let tests = |most| -> Vec<_> {
             let tests = store.tests_of("nas", "{}", most).unwrap();
@@ -430,11 +427,7 @@ fn changes_stay_as_long_as_their_records_and_are_found_by_a_text_of_their_target
             let started = format!("2026-01-0{event}T10:00:00Z");
             let record = Record { started, ..record(target, 1e6) };
             let id = store.add_watched(&record, &watched(Some(1e6))).unwrap();
-            let told = ToldChange {
-                target: target.into(),
-                event: event.into(),
-                of_host: None,
-            };
+            let told = ToldChange { target: target.into(), event: event.into(), of_host: None };
             store.mark_change(id, &told).unwrap();
             for quantity in ["round-trip", "loss"] {
                 store.keep_shift(id, quantity, &told).unwrap();

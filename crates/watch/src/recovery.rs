@@ -59,7 +59,8 @@ impl Recovery {
             let (other, newest) = split(*tests);
             nearer(newest, level, noise.mean(other).unwrap_or(level))
         };
-        let tests = (MIN_WINDOW..=longest).max_by(|a, b| by_how_much(a).total_cmp(&by_how_much(b)))?;
+        let tests =
+            (MIN_WINDOW..=longest).max_by(|a, b| by_how_much(a).total_cmp(&by_how_much(b)))?;
         let (other, newest) = split(tests);
         // The shortest window may begin with a test that is still like those since the change: then the next one decides.
         if nearer(&newest[..1], level, noise.mean(other)?) <= 0.0 {

@@ -198,7 +198,8 @@ fn hosts(
         let setting = |record: &Record| {
             let end = end(record, name)?;
             // Another goodput may look for more, or for less.
-            let is_none = || Some(&end.host.goodput) == one_program.as_ref() && is_not_set(end, fact);
+            let is_none =
+                || Some(&end.host.goodput) == one_program.as_ref() && is_not_set(end, fact);
             steady(end, fact).or_else(|| is_none().then(|| "none".into()))
         };
         different(&own(fact), before, since, setting)

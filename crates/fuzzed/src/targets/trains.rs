@@ -40,13 +40,14 @@ fn train(arrivals: &[Arrival], sent: u64) -> Train {
         held_percent: Known::missing("not counted"),
         rate_waits_per_call: Known::missing("not counted"),
         batch: 1.0,
+        refused: 0,
     }
 }
 
 /// The trains as those of classes that sent at the same time.
 fn of_classes(trains: Vec<Result<Train, Missing>>) {
     let goodput = Estimate { value: RATE.0, low: RATE.0, high: RATE.0 };
-    let tcp = TcpRate { goodput, payload: 1448.0, packet: 1500.0 };
+    let tcp = TcpRate { goodput, payload: 1448.0, packet: 1500.0, window_s: None };
     let none = || Missing::because("not measured");
     let seen = overlapping(trains).into_iter().map(|datagrams| ClassSeen {
         asked: ClassAsked { name: "ef".into(), rate: RATE, ceil: None },

@@ -186,8 +186,12 @@ fn behaviour(out: &mut String, test: &ShapingTest, train: &Shaping) {
         }
         Known::Missing(_) => {}
     }
-    if let Known::Value(queue) = &train.queue {
-        lines(out, "queue", queue_words(queue));
+    match &train.queue {
+        Known::Value(queue) => lines(out, "queue", queue_words(queue, is_sender_held(test, train))),
+        Known::Missing(why) if train.kind == ShapingKind::Shaper => {
+            line(out, "queue", &format!("unknown: {}", why.missing));
+        }
+        Known::Missing(_) => {}
     }
     let windows = train.windows.iter().map(|window| {
         format!(
@@ -217,9 +221,18 @@ fn no_limit(test: &ShapingTest, train: &Shaping) -> String {
     }
 }
 
+/// Whether the datagrams waited in a shaper of the host that sends, so that its socket let no more into the queue.
+fn is_sender_held(test: &ShapingTest, train: &Shaping) -> bool {
+    let is_own = test.shaper.value().is_some_and(|shaper| shaper.router.is_none());
+    is_own && train.lost == 0
+}
+
 /// The queue's size, when it drops, and whether it is fair.
-fn queue_words(queue: &ShapingQueue) -> [String; 2] {
+fn queue_words(queue: &ShapingQueue, is_sender_held: bool) -> [String; 2] {
     let drops: &str = match &queue.discipline {
+        Known::Value(QueueDiscipline::Unfilled) if is_sender_held => {
+            "it was never full: the sender's socket holds no more at once"
+        }
         Known::Value(QueueDiscipline::Unfilled) => "it was never full",
         Known::Value(QueueDiscipline::DropTail) => "a full queue drops what comes",
         Known::Value(QueueDiscipline::DropHead) => "a full queue drops its oldest",
@@ -268,6 +281,7 @@ mod tests {
             frame_bytes: Bytes(1514),
             sent: 10_000,
             lost: 0,
+            refused: 0,
             outage_s: None,
             outages: 0,
             offered_bits_per_s: BitRate(4.3e8),

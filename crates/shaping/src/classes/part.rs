@@ -110,6 +110,7 @@ mod tests {
         Train {
             arrivals: (0..count).map(arrival).collect(),
             sent: 2 * count,
+            refused: 0,
             sizes: Sizes { payload: 972, packet: 1000, frame: 1000 },
             held_percent: Known::missing("not counted"),
             rate_waits_per_call: Known::missing("not counted"),

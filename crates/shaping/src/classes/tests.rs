@@ -44,7 +44,7 @@ fn after(before: &Snapshot, taken: &str) -> Snapshot {
 fn tcp(mbit: f64) -> Result<TcpRate, Missing> {
     let value = mbit * 1e6 * 1448.0 / 1514.0;
     let goodput = Estimate { value, low: value * 0.999, high: value * 1.001 };
-    Ok(TcpRate { goodput, payload: 1448.0, packet: 1500.0 })
+    Ok(TcpRate { goodput, payload: 1448.0, packet: 1500.0, window_s: None })
 }
 
 /// `ef` of 20 Mbit/s and `be` of 80 in this tree: what each got alone and beside the other, and the counter that grew.

@@ -2,11 +2,12 @@
 
 use goodput_ceiling::bucket::{BucketNeeds, SUPER_PACKET_BYTES, super_packet};
 use goodput_model::{
-    Bytes, CountedLayer, EnoughBucket, LocalShaper, Missing, ShapingKind, ShapingTest,
-    TimerLateness,
+    BitRate, Bytes, CeilingLine, CountedLayer, EnoughBucket, LocalShaper, Missing, Seconds,
+    ShapingKind, ShapingTest, TimerLateness,
 };
 
-use super::local::{counts_for, is_set_otherwise};
+use super::local::{batch_counts, counts_for, is_set_otherwise};
+use super::queue::{burst_of_tcp, wanted_by_tcp};
 use super::{Answer, Seen, Sender, say};
 
 /// Largest super-packet of most devices, bytes (`GSO_LEGACY_MAX_SIZE`, include/linux/netdevice.h).
@@ -41,7 +42,14 @@ pub(super) fn enough(
         lateness_s: bridged_s(&timers),
         super_lateness_s: bridged_s(&super_timers),
     };
-    let (bytes, lines) = needs.worked_out();
+    let (mut bytes, mut lines) = needs.worked_out();
+    if let Some((wanted, line)) = for_policed(test, sender, largest, rate) {
+        bytes = bytes.max(wanted);
+        lines.insert(lines.len() - 1, line);
+        if let Some(enough) = lines.last_mut() {
+            enough.value = bytes as f64;
+        }
+    }
     EnoughBucket {
         for_rate_bytes: Bytes(needs.for_rate().ceil() as u64),
         bytes: Bytes(bytes),
@@ -49,6 +57,26 @@ pub(super) fn enough(
         timers: timers.into(),
         super_packet_timers: super_timers.into(),
     }
+}
+
+/// What the bucket of a policer has to let through for TCP, bytes, with the arithmetic: nothing waits behind it.
+fn for_policed(
+    test: &ShapingTest,
+    sender: &Sender,
+    frame: f64,
+    rate: f64,
+) -> Option<(u64, CeilingLine)> {
+    test.train.value().filter(|train| train.kind == ShapingKind::Policer)?;
+    let rtt_s = sender.min_rtt_s.clone().ok()?;
+    let wanted = wanted_by_tcp(sender, frame, rate, rtt_s).ceil();
+    let (rate, rtt, burst) = (BitRate(rate), Seconds(rtt_s), burst_of_tcp(sender, frame));
+    let line = CeilingLine {
+        label: "what TCP has in flight, and a burst".into(),
+        formula: format!("{rate} × {rtt} / 8 + {burst:.0}"),
+        value: wanted,
+        unit: "bytes".into(),
+    };
+    Some((wanted as u64, line))
 }
 
 /// A full frame of TCP, or the train's, of which the shaper counts `own` bytes: the larger one, bytes.
@@ -70,6 +98,22 @@ pub(super) fn largest_super_packet(sender: &Sender, frame: f64) -> f64 {
         (_, _, Ok((payload, _))) => super_packet(USUAL_GSO_BYTES, f64::INFINITY, *payload, frame),
         _ => SUPER_PACKET_BYTES,
     }
+}
+
+/// What a shaper counts for each segment of the largest super-packet that passes it whole, bytes: tbf and htb add their overhead to
+/// it once, and a table of sizes takes it with one header (net/sched/sch_api.c, `__qdisc_calculate_pkt_len`). `None` if none
+/// passes whole: cake cuts them up, and tbf those that its bucket doesn't hold.
+pub(super) fn least_for_segment(sender: &Sender, shaper: &LocalShaper) -> Option<f64> {
+    let (payload, packet) = sender.segment.clone().ok()?;
+    let frame = packet + CountedLayer::Frame.extra_bytes();
+    let segments = (largest_super_packet(sender, frame) / frame).round();
+    let counted = batch_counts(sender, shaper, segments, payload, frame);
+    let is_whole = match shaper.kind.as_str() {
+        "htb" => true,
+        "tbf" => super::burst_at_most(shaper)? >= counted,
+        _ => false,
+    };
+    is_whole.then_some(counted / segments)
 }
 
 /// A bucket that no full frame fits in. Only tbf drops such a frame (net/sched/sch_tbf.c, `tbf_enqueue`): a class of htb may
@@ -127,7 +171,7 @@ pub(super) fn cuts_batches(seen: &Seen) -> Answer {
         say(
             "cut-super-packets",
             format!(
-                "the bucket of {burst:.0} bytes is smaller than a super-packet of {whole:.0} bytes: tbf cuts each one into {:.0} \
+                "the bucket of {burst:.0} bytes is smaller than a super-packet of {whole:.0} bytes: tbf cuts such a one into {:.0} \
                  frames, which costs CPU time",
                 whole / frame
             ),

@@ -9,13 +9,14 @@ use super::{
 
 /// All that explain what was seen.
 pub(super) fn all(seen: &Seen) -> Vec<ShapingCause> {
-    const ALL: [fn(&Seen) -> Answer; 24] = [
+    const ALL: [fn(&Seen) -> Answer; 25] = [
         rates::set_otherwise,
         rates::other_traffic,
         bucket::below_a_frame,
         late_timers::of_frames,
         late_timers::of_super_packets,
         tree::peak_rate,
+        rates::own_firewall,
         rates::second_shaper,
         downstream::drops_bursts,
         rates::ignored,

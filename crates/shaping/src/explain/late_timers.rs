@@ -22,15 +22,17 @@ struct Passing<'a> {
 /// A bucket that overflows whenever a timer is late. TCP's frames pass it one by one as well if it cuts super-packets up, and
 /// show it if the rate of datagrams is unknown.
 pub(super) fn of_frames(seen: &Seen) -> Answer {
-    let of_tcp = || seen.given().is_none().then(|| seen.tcp_shortfall()).flatten();
-    let lacks = seen.shortfall().or_else(|| of_tcp().filter(|_| passes_frames(seen)))?;
+    let least = seen.least_loss();
+    let of_tcp = || seen.given().is_none().then(|| seen.tcp_shortfall_by(least)).flatten();
+    let lacks = seen.shortfall_by(least).or_else(|| of_tcp().filter(|_| passes_frames(seen)))?;
     explain(seen, &frame(seen)?, lacks).map(|text| say("late-timers", text))
 }
 
 /// A bucket that takes super-packets whole, and overflows when the timer after one is late. Only TCP sends those, so datagrams
 /// may get all of the rate.
 pub(super) fn of_super_packets(seen: &Seen) -> Answer {
-    let lacks = seen.tcp_shortfall().filter(|_| seen.shortfall().is_none())?;
+    let least = seen.least_loss();
+    let lacks = seen.tcp_shortfall_by(least).filter(|_| seen.shortfall_by(least).is_none())?;
     let text = explain(seen, &super_packet(seen)?, lacks)?;
     Some(say("late-timers-tcp", format!("TCP sends super-packets: {text}")))
 }

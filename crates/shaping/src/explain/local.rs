@@ -57,6 +57,25 @@ pub(super) fn counts_for(sender: &Sender, shaper: &LocalShaper, frame: f64) -> f
     counted(sender, class.as_deref().unwrap_or("qdisc"), frame).floor()
 }
 
+/// What the shaper counts for a super-packet of so many segments that passes whole, bytes. Without a table of sizes, the kernel
+/// counts the headers of each segment (net/core/dev.c, `qdisc_pkt_len_init`).
+pub(super) fn batch_counts(
+    sender: &Sender,
+    shaper: &LocalShaper,
+    segments: f64,
+    payload: f64,
+    frame: f64,
+) -> f64 {
+    let facts = sender.before;
+    let has_table = facts.facts.keys().any(|name| name.starts_with("qdisc.table."));
+    let base = match has_table {
+        true => in_layer(facts, "qdisc.table", frame - payload + segments * payload),
+        false => segments * frame,
+    };
+    let class = shaper.class.as_ref().map(|class| format!("class.{class}"));
+    in_layer(facts, class.as_deref().unwrap_or("qdisc"), base)
+}
+
 /// Whether a shaper is set to another rate than the one that was asked about.
 pub(crate) fn is_set_otherwise(test: &ShapingTest, shaper: &LocalShaper) -> bool {
     let off = (shaper.rate_bits_per_s.0 / test.configured_bits_per_s.0 - 1.0).abs();

@@ -53,8 +53,14 @@ fn what_others_take_is_no_fault_of_the_shaper() {
         max_burst: None,
         counts: None,
     };
-    let tcp =
-        || Ok(TcpRate { goodput: rate(70e6 * 1448.0 / 1514.0), payload: 1448.0, packet: 1500.0 });
+    let tcp = || {
+        Ok(TcpRate {
+            goodput: rate(70e6 * 1448.0 / 1514.0),
+            payload: 1448.0,
+            packet: 1500.0,
+            window_s: None,
+        })
+    };
     let judged = judge(configured, seen.train.get().cloned(), tcp(), &others);
     assert_eq!(judged.confirmation, Confirmation::Inconclusive);
     let said = "datagrams get 70 Mbit/s, -30.0 %, but 30 Mbit/s of other traffic crossed tbf on eth0 meanwhile: test again without it";
@@ -96,7 +102,7 @@ fn others_that_explain_too_little_excuse_nothing() {
         max_burst: None,
         counts: None,
     };
-    let tcp = Ok(TcpRate { goodput: rate(57e6), payload: 1448.0, packet: 1500.0 });
+    let tcp = Ok(TcpRate { goodput: rate(57e6), payload: 1448.0, packet: 1500.0, window_s: None });
     assert_eq!(
         judge(configured, seen.train.get().cloned(), tcp, &others).confirmation,
         Confirmation::Missed
@@ -169,6 +175,33 @@ fn devices_count_where_no_shaper_does() {
     assert_eq!(other_traffic(&dropped, policed.train.value()).train, None);
     let said = "eth0 of the host that receives carried 40 Mbit/s of other traffic meanwhile, which may cross the shaper";
     assert_eq!(others.words(), said);
+}
+
+/// The receiver's own firewall drops two thirds of a train, and the device has counted a little less than what was sent.
+#[test]
+fn what_the_receiver_itself_drops_is_no_traffic_of_others() {
+    let near = device("noqueue", &[], &[]);
+    let counted = |bytes: u64, came: u64, delivered: u64| {
+        let counts = [
+            ("link.rx_bytes", bytes),
+            ("netstat.IpExt.InOctets", bytes * 1500 / 1514),
+            ("snmp.Ip.InReceives", came),
+            ("snmp.Ip.InDelivers", delivered),
+        ];
+        device("noqueue", &counts, &[])
+    };
+    let of = |delivered: u64| {
+        let (far, later) = (counted(0, 0, 0), counted(TRAIN_BYTES * 98 / 100, 9800, delivered));
+        let receiver = Some(Counted { before: &far, after: &later });
+        let around = Around { receiver, ..around(&near, &near) };
+        let sender = Sender { around_train: Some(around), ..sender(&near, &near) };
+        let mut policed = test(ShapingKind::Policer, 30e6, 30e6);
+        let Known::Value(train) = &mut policed.train else { panic!("it has one") };
+        train.lost = 6600;
+        other_traffic(&sender, policed.train.value()).train.is_some()
+    };
+    assert!(!of(3400), "the firewall dropped them");
+    assert!(of(9800), "lost before, and the device carried other traffic");
 }
 
 #[test]
@@ -288,7 +321,7 @@ fn a_faster_policer_behind_the_own_shaper_is_no_rate_of_it() {
     assert!(why.starts_with("behind the shaper, a policer of a higher rate"), "{why}");
     assert!(train(60e6, 1.4).rate_bits_per_s.value().is_some(), "the slower one is what holds");
     assert!(train(120e6, 0.0).rate_bits_per_s.value().is_some(), "it does not pass the shaper");
-    let tcp = Ok(TcpRate { goodput: rate(3e6), payload: 1448.0, packet: 1500.0 });
+    let tcp = Ok(TcpRate { goodput: rate(3e6), payload: 1448.0, packet: 1500.0, window_s: None });
     let judged = judge(configured, Ok(held), tcp, &crate::others::OtherTraffic::default());
     let seen = explain(judged, Ok(sender()));
     assert_eq!(ids(&seen)[0], "dropped-bursts", "{seen:#?}");

@@ -48,6 +48,8 @@ use crate::{Configured, Counts};
 /// The kernel reports a bucket as the time in which it fills, in steps of this, seconds (`PSCHED_TICK2NS`,
 /// include/net/pkt_sched.h).
 const BURST_STEP_S: f64 = 64e-9;
+/// Largest difference between two rates that may be an error of measurement, as a share.
+const ACCURACY: f64 = 0.005;
 
 /// What the shaper counts that has the `configured` rate, if it is at the sender and so can be read; `packet` is an IP
 /// packet of TCP, bytes, and the train one that is measured in the same counts.
@@ -63,12 +65,17 @@ pub fn counts(
     if off_percent > configured.tolerance_percent {
         return None;
     }
-    if let Some(layer) = layer_of(&shaper, packet) {
-        return Some(layer.into());
+    let (layer, tcp) = (layer_of(&shaper, packet), shaper.counted_frame_bytes.0 as f64);
+    let tcp_least = bucket::least_for_segment(sender, &shaper).map_or(tcp, |least| least.min(tcp));
+    match layer {
+        // What a table or a division leaves over is less than a byte.
+        Some(layer) if tcp - tcp_least < 1.0 => Some(layer.into()),
+        _ => {
+            let of_frame =
+                |train: &Shaping| local::counts_for(sender, &shaper, train.frame_bytes.0 as f64);
+            Some(Counts::AsSet { train: train.map_or(tcp, of_frame), tcp, tcp_least, layer })
+        }
     }
-    let tcp = shaper.counted_frame_bytes.0 as f64;
-    let of_frame = |train: &Shaping| local::counts_for(sender, &shaper, train.frame_bytes.0 as f64);
-    Some(Counts::AsSet { train: train.map_or(tcp, of_frame), tcp })
 }
 
 /// A train that a policer behind the own shaper dropped bursts of, although it is the faster one: its rate, of the times in
@@ -240,6 +247,11 @@ pub(crate) fn say(id: &str, text: String) -> ShapingCause {
     ShapingCause { id: id.into(), text }
 }
 
+/// What is missing of a rate that is `set`, as a share, if it is more than the `least` one.
+fn short_by(least: f64, passed: f64, error: f64, set: f64) -> Option<f64> {
+    ((passed + error) / set < 1.0 - least).then_some(1.0 - passed / set)
+}
+
 /// What causes look at.
 struct Seen<'a> {
     test: &'a ShapingTest,
@@ -297,13 +309,22 @@ impl<'a> Seen<'a> {
 
     /// Shortfall of the datagrams' rate, as a share of the local shaper's rate; `None` if it is tolerated, or may be.
     fn shortfall(&self) -> Option<f64> {
-        let error = self.given()?.high - self.given()?.value;
-        self.short(self.passed()?, error, self.set_in_frames()?)
+        self.shortfall_by(self.tolerance())
     }
 
-    /// What is missing of a rate that is `set`, as a share.
-    fn short(&self, passed: f64, error: f64, set: f64) -> Option<f64> {
-        ((passed + error) / set < 1.0 - self.tolerance()).then_some(1.0 - passed / set)
+    /// The same if it is more than this share.
+    fn shortfall_by(&self, least: f64) -> Option<f64> {
+        let error = self.given()?.high - self.given()?.value;
+        short_by(least, self.passed()?, error, self.set_in_frames()?)
+    }
+
+    /// The smallest share that is worth an explanation by the bucket: what is tolerated, if the shaper gives its rate; otherwise what
+    /// a test shows.
+    fn least_loss(&self) -> f64 {
+        match self.test.confirmation {
+            Confirmation::Confirmed => self.tolerance(),
+            Confirmation::Missed | Confirmation::Inconclusive => self.tolerance().min(ACCURACY),
+        }
     }
 
     /// Whether the rate that came is the local shaper's own.
@@ -322,6 +343,11 @@ impl<'a> Seen<'a> {
 
     /// Shortfall of TCP's rate, as a share of the local shaper's rate; `None` if it is tolerated, or may be.
     fn tcp_shortfall(&self) -> Option<f64> {
+        self.tcp_shortfall_by(self.tolerance())
+    }
+
+    /// The same if it is more than this share.
+    fn tcp_shortfall_by(&self, least: f64) -> Option<f64> {
         let (shaper, (_, packet)) = (self.shaper()?, self.sender.segment.as_ref().ok()?);
         let frame = packet + CountedLayer::Frame.extra_bytes();
         let counted = local::counts_for(self.sender, shaper, frame);
@@ -330,7 +356,7 @@ impl<'a> Seen<'a> {
         let by = self.test.counts.value().map_or(1.0, in_layer);
         let tcp = self.test.tcp_bits_per_s.value()?;
         let passed = tcp.value * by + Others::rate(self.others.tcp.as_ref());
-        self.short(passed, (tcp.high - tcp.value) * by, shaper.rate_bits_per_s.0)
+        short_by(least, passed, (tcp.high - tcp.value) * by, shaper.rate_bits_per_s.0)
     }
 
     /// Timers that were watched at the shaper's host.

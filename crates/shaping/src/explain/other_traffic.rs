@@ -91,11 +91,28 @@ fn at_sender(sender: &Sender, around: &Around, own: &Own) -> Option<(f64, String
 }
 
 /// What a device counted that is behind whatever held the rate has passed that: less than was sent, if anything was lost. If
-/// it counted all that was sent, the rest was lost behind it.
+/// it counted all that was sent, or the host itself dropped what its device had counted, the rest was lost behind the device.
 fn at_receiver(at: &Counted, own: &Own) -> Option<(f64, String)> {
     let all = grown(at, "link.rx_bytes")?;
-    let mine = if all < own.sent * (1.0 - MIN_SHARE) { own.arrived } else { own.sent };
+    let is_before = all < own.sent * (1.0 - MIN_SHARE) && !is_dropped_behind(at, own, all);
+    let mine = if is_before { own.arrived } else { own.sent };
     Some((all - mine, format!("{} of the host that receives", device(at))))
+}
+
+/// Whether most of what was lost was dropped by the receiving host, after its device had counted `all` bytes: before IP, as by a
+/// policer of tc, or after it, as by a firewall. Only of IPv4 the facts say so.
+fn is_dropped_behind(at: &Counted, own: &Own, all: f64) -> bool {
+    let octets = grown(at, "netstat.IpExt.InOctets").filter(|bytes| *bytes >= own.arrived / 2.0);
+    let Some(octets) = octets else { return false };
+    let before_ip = (1.0 - octets / all).max(0.0);
+    let after_ip = || {
+        let (came, delivered) =
+            (grown(at, "snmp.Ip.InReceives")?, grown(at, "snmp.Ip.InDelivers")?);
+        let forwarded = grown(at, "snmp.Ip.ForwDatagrams").unwrap_or_default();
+        (came > 0.0).then(|| (1.0 - (delivered + forwarded) / came).max(0.0))
+    };
+    let lost = 1.0 - own.arrived / own.sent;
+    before_ip + after_ip().unwrap_or_default() > lost / 2.0
 }
 
 fn grown(at: &Counted, name: &str) -> Option<f64> {

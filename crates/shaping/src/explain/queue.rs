@@ -1,11 +1,12 @@
 //! The queue and the policer behind a bucket, as TCP meets them.
 
-use goodput_ceiling::bucket::{SUPER_PACKET_BYTES, queue_bytes};
+use goodput_ceiling::bucket::queue_bytes;
 use goodput_model::{Bytes, FlowSharing, QueueDiscipline, Seconds, ShapingKind, ShapingQueue};
 
+use super::bucket::{largest_frame, largest_super_packet};
 use super::downstream::is_policed;
 use super::local::is_set_otherwise;
-use super::{Answer, Seen, say};
+use super::{Answer, Seen, Sender, say};
 
 /// Shortest wait that a person notices, seconds: a third of the 150 ms that ITU-T G.114 allows one way for a whole call.
 const NOTICED_S: f64 = 0.05;
@@ -19,12 +20,28 @@ pub(super) fn enough(seen: &Seen) -> Option<f64> {
     let rate = set.unwrap_or(seen.test.configured_bits_per_s).0;
     // The rate that came may be a little more.
     let given = seen.given().filter(|_| set.is_some()).map_or(rate, |given| given.value.max(rate));
-    Some(queue_bytes(rate, rtt_s).max(wanted_by_tcp(given, rtt_s)).ceil())
+    let wanted = wanted_by_tcp(seen.sender, seen.largest_frame()?, given, rtt_s);
+    Some(queue_bytes(rate, rtt_s).max(wanted).ceil())
 }
 
-/// Bytes below which a queue or a bucket costs TCP its rate, bits per second: what is in flight, and a super-packet.
-fn wanted_by_tcp(rate: f64, rtt_s: f64) -> f64 {
-    rate / 8.0 * rtt_s + SUPER_PACKET_BYTES
+/// Segments that TCP sends at once at its beginning (RFC 6928).
+const INITIAL_WINDOW_SEGMENTS: f64 = 10.0;
+
+/// Bytes that TCP sends at once: a super-packet, or its initial window. `frame`: a full frame, bytes.
+pub(super) fn burst_of_tcp(sender: &Sender, frame: f64) -> f64 {
+    largest_super_packet(sender, frame).max(INITIAL_WINDOW_SEGMENTS * frame)
+}
+
+/// Bytes below which a queue or a bucket costs TCP its rate, bits per second: what is in flight, and a burst.
+pub(super) fn wanted_by_tcp(sender: &Sender, frame: f64, rate: f64, rtt_s: f64) -> f64 {
+    rate / 8.0 * rtt_s + burst_of_tcp(sender, frame)
+}
+
+/// The same for a shaper or a policer anywhere.
+fn wanted(seen: &Seen, rate: f64, rtt_s: f64) -> Option<f64> {
+    let own = seen.train()?.frame_bytes.0 as f64;
+    let frame = seen.largest_frame().unwrap_or_else(|| largest_frame(seen.sender, None, own));
+    Some(wanted_by_tcp(seen.sender, frame, rate, rtt_s))
 }
 
 /// A queue that is shorter than what TCP has in flight.
@@ -32,12 +49,12 @@ pub(super) fn too_short(seen: &Seen) -> Answer {
     let rtt_s = seen.sender.min_rtt_s.clone().ok()?;
     let rate = seen.given()?.value;
     let (holds, whose) = held_at_most(seen)?;
-    let wanted = wanted_by_tcp(rate, rtt_s);
+    let wanted = wanted(seen, rate, rtt_s)?;
     (seen.tcp_lags() && holds < wanted).then(|| {
         say(
             "short-queue",
             format!(
-                "{whose} holds {}, {} of the rate; TCP needs about {}: what is in flight in {}, and a super-packet",
+                "{whose} holds {}, {} of the rate; TCP needs about {}: what is in flight in {}, and a burst",
                 Bytes(holds as u64),
                 Seconds(holds * 8.0 / rate),
                 Bytes(wanted as u64),
@@ -121,7 +138,7 @@ pub(super) fn policed_tcp(seen: &Seen) -> Answer {
     let train = seen.train()?;
     let (rate, bucket) = (seen.given()?.value, train.bucket_bytes.value()?.value);
     let rtt_s = seen.sender.min_rtt_s.clone().ok()?;
-    let wanted = wanted_by_tcp(rate, rtt_s);
+    let wanted = wanted(seen, rate, rtt_s)?;
     (is_policed(seen) && seen.tcp_lags() && bucket < wanted).then(|| {
         say(
             "policed-bursts",

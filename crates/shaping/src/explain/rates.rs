@@ -2,6 +2,7 @@
 
 use goodput_model::{BitRate, CountedLayer, ShapingKind};
 
+use super::bucket::least_for_segment;
 use super::late_timers::is_explained;
 use super::local::{counts_for, is_set_otherwise, parents};
 use super::tree::peak_rate;
@@ -57,13 +58,37 @@ pub(super) fn headers(seen: &Seen) -> Answer {
     let own = own.map(|shaper| counts_for(seen.sender, shaper, frame));
     let in_layer = |layer: &CountedLayer| packet + layer.extra_bytes();
     let counted = own.or(seen.test.counts.value().map(in_layer))?;
-    Some(say(
-        "headers",
-        format!(
-            "of {counted:.0} bytes that count, {payload:.0} are payload of TCP: {configured} are {} for its users",
-            BitRate(configured.0 * payload / counted)
+    let own = seen.shaper().filter(|_| own.is_some());
+    let least = own.and_then(|shaper| least_for_segment(seen.sender, shaper)).map(f64::ceil);
+    let for_users = |counted: f64| BitRate(configured.0 * payload / counted);
+    let text = match least.filter(|least| *least < counted) {
+        Some(least) => format!(
+            "of {least:.0} to {counted:.0} bytes that count for a segment, because a super-packet has the overhead once,              {payload:.0} are payload of TCP: {configured} are {} to {} for its users",
+            for_users(counted),
+            for_users(least)
         ),
-    ))
+        None => format!(
+            "of {counted:.0} bytes that count, {payload:.0} are payload of TCP: {configured} are {} for its users",
+            for_users(counted)
+        ),
+    };
+    Some(say("headers", text))
+}
+
+/// A rule in the firewall of the host that sends: what it drops never leaves the host, and the host reports it.
+pub(super) fn own_firewall(seen: &Seen) -> Answer {
+    let train = seen.train()?;
+    let is_most = train.refused * 2 > train.lost;
+    (train.kind == ShapingKind::Policer && is_most).then(|| {
+        say(
+            "own-firewall",
+            format!(
+                "a firewall rule of the {} host itself polices: it dropped {} of the {} datagrams that were lost; look for \
+                 a limit in its output (nft list ruleset)",
+                seen.sender.end, train.refused, train.lost
+            ),
+        )
+    })
 }
 
 /// Something behind the local shaper that gives less.
@@ -84,6 +109,7 @@ pub(super) fn second_shaper(seen: &Seen) -> Answer {
     };
     let (name, given, set) = (name(seen), BitRate(given.value), BitRate(seen.set_in_frames()?));
     let is_explained = is_explained(seen, short) || peak_rate(seen).is_some();
+    let is_explained = is_explained || own_firewall(seen).is_some();
     (!is_explained && never_borrows(seen).is_none()).then(|| {
         say(
             "second-shaper",
@@ -116,6 +142,9 @@ pub(super) fn ignored(seen: &Seen) -> Answer {
 pub(super) fn elsewhere(seen: &Seen) -> Answer {
     let why = seen.shaper.as_ref().err()?;
     seen.given()?;
+    if own_firewall(seen).is_some() {
+        return None;
+    }
     let what = match seen.train()?.kind {
         ShapingKind::None => return None,
         _ if seen.sender.before.text("qdisc.shapers_below").is_ok() => {

@@ -40,6 +40,7 @@ pub(super) fn train(measurement: &Measurement) -> Result<Train, Missing> {
     let train = Train {
         arrivals: arrivals.datagrams.clone(),
         sent,
+        refused: flow.datagrams.as_ref().map_or(0, |counts| counts.refused),
         sizes: Sizes { payload: plan.chunk_bytes.0, packet, frame },
         held_percent: held_percent(flow, last.at_s).into(),
         rate_waits_per_call: rate_waits(measurement, sender).map(|waits| waits / calls).into(),

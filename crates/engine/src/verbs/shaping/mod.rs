@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use goodput_model::{
-    Bytes, Change, Finding, Kind, Length, Missing, Plan, Record, ShapingTest, Verdict,
+    Bytes, Change, Finding, Kind, Length, Missing, Place, Plan, Record, ShapingTest, Verdict,
 };
 use goodput_settings::to_keep;
 use goodput_shaping::{
@@ -149,7 +149,8 @@ async fn tcp(
         return Err(EngineError::Interrupted);
     }
     listener(Event::Note { text: "measures TCP, which is what users have".into() });
-    let plan = Plan { length: Length::Seconds(tcp_s(train)), ..request.plan.clone() };
+    let length = Length::Seconds(tcp_s(train));
+    let plan = Plan { length, quiet: true, ..request.plan.clone() };
     measure(client, &plan, interrupt, listener).await
 }
 
@@ -236,12 +237,20 @@ fn explained(request: &ShapingRequest, record: Record, seen: Seen) -> Record {
     test.permanent = to_keep(changed, |_| None);
     let findings = record.findings.into_iter().map(|finding| with_one_remedy(finding, &test));
     let findings = findings.collect();
-    Record { kind: Kind::Shaping, shaping: Some(Box::new(test)), findings, ..record }
+    let verdict = with_policer(record.verdict, &test);
+    Record { kind: Kind::Shaping, shaping: Some(Box::new(test)), findings, verdict, ..record }
 }
 
 /// What a test proposes for the same setting takes the place of what the diagnosis of TCP proposes, which knows less: how late
 /// this host's timers are.
+///
+/// Of a policer that drops the bursts of TCP, the diagnosis may only see what follows from that, which no setting of a host
+/// mends.
 fn with_one_remedy(mut finding: Finding, test: &ShapingTest) -> Finding {
+    if polices_bursts(test) && finding.end == Place::Path && finding.rule != POLICER {
+        finding.changes.clear();
+        finding.permanent.clear();
+    }
     for change in &mut finding.changes {
         if let Some(better) = test.changes.iter().find(|better| better.setting == change.setting) {
             change.clone_from(better);
@@ -251,10 +260,28 @@ fn with_one_remedy(mut finding: Finding, test: &ShapingTest) -> Finding {
     finding
 }
 
+/// The rule of the diagnosis that names a policer.
+const POLICER: &str = "policer";
+
+/// Whether the datagrams show a policer that drops bursts of TCP.
+fn polices_bursts(test: &ShapingTest) -> bool {
+    test.causes.iter().any(|cause| cause.id == "policed-bursts")
+}
+
+/// The verdict on TCP, with the policer that is behind what the diagnosis saw on the path.
+fn with_policer(verdict: Verdict, test: &ShapingTest) -> Verdict {
+    let is_symptom = verdict.limit != POLICER && verdict.limit != Verdict::NO_LIMIT;
+    if polices_bursts(test) && verdict.end == Place::Path && is_symptom {
+        let summary = format!("{}, because a policer drops bursts of TCP", verdict.summary);
+        return Verdict { summary, ..verdict };
+    }
+    verdict
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::{End, Host, Known, Shaping};
+    use goodput_model::{BitRate, Confidence, End, Host, Known, Shaping, ShapingCause};
 
     /// A train that was sent, with what it shows.
     fn sent(shaping: Result<Shaping, Missing>) -> Sent {
@@ -298,6 +325,28 @@ mod tests {
             let lost = or_train(Err(failed()), &mut sent(nothing)).map(|_| ()).unwrap_err();
             assert_eq!(lost.to_string(), why);
         }
+    }
+
+    #[test]
+    fn what_follows_from_a_policer_has_no_remedy_at_a_host() {
+        let cause = ShapingCause { id: "policed-bursts".into(), text: String::new() };
+        let policed = ShapingTest { causes: vec![cause], ..ShapingTest::of(BitRate(1e7)) };
+        let json = include_str!("../../../../store/tests/golden/v1/test.json");
+        let change = Record::from_json(json).unwrap().findings[0].changes[0].clone();
+        let of = |rule: &str, test: &ShapingTest| {
+            let finding = Finding::new(rule, Place::Path, Confidence::Likely, "time-outs");
+            with_one_remedy(Finding { changes: vec![change.clone()], ..finding }, test)
+        };
+        assert!(of("rto-bound", &policed).changes.is_empty());
+        assert_eq!(of(POLICER, &policed).changes.len(), 1);
+        let other = ShapingTest::of(BitRate(1e7));
+        assert_eq!(of("rto-bound", &other).changes.len(), 1);
+        let mut verdict = Record::from_json(json).unwrap().verdict;
+        (verdict.limit, verdict.end) = ("rto-bound".into(), Place::Path);
+        verdict.summary = "retransmission time-outs".into();
+        let said = "retransmission time-outs, because a policer drops bursts of TCP";
+        assert_eq!(with_policer(verdict.clone(), &policed).summary, said);
+        assert_eq!(with_policer(verdict, &other).summary, "retransmission time-outs");
     }
 
     #[test]

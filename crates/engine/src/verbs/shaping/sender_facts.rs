@@ -6,15 +6,15 @@ use goodput_ceiling::Packet;
 use goodput_ceiling::bucket::SUPER_PACKET_BYTES;
 use goodput_diagnose::rules;
 use goodput_model::{
-    BitRate, Direction, DirectionResult, EndName, Estimate, Finding, Known, Missing, PacketCapture,
-    Place, Record, Snapshot, Verdict,
+    BitRate, Direction, DirectionResult, EndName, Estimate, Finding, Known, Measured, Missing,
+    PacketCapture, Place, Record, Snapshot, Verdict,
 };
 use goodput_mover::run_promptly;
 use goodput_shaping::{Sender, TcpLimit, TcpRate, Timers, Watched};
 
 use super::ShapingRequest;
 use super::router::RouterFacts;
-use crate::result::settled::settled;
+use crate::result::settled::{carried, settled};
 use crate::threads::blocking;
 
 /// How long timers of each length are watched: at 1 Gbit/s, some hundreds that run as long as a super-packet takes.
@@ -145,13 +145,72 @@ fn limit(record: &Record) -> Option<TcpLimit> {
 
 /// The rate that TCP got, and the size of its segments.
 pub(super) fn tcp_rate(record: &Record) -> Result<TcpRate, Missing> {
-    match settled(record) {
-        Some(measured) => tcp_rate_of(record, measured.goodput, &measured.precision_percent),
+    if let Some(starved) = starved(record) {
+        return Ok(starved);
+    }
+    let in_order = match settled(record) {
+        Some(measured) => of_window(record, &measured),
         None => {
             let result = &record.result;
             tcp_rate_of(record, result.goodput_bits_per_s, &result.precision_percent)
         }
+    };
+    let error = in_order.as_ref().map_or(f64::INFINITY, error_share);
+    if error <= PRECISE_SHARE {
+        return in_order;
     }
+    match carried_rate(record) {
+        Some(carried) if error_share(&carried) < error => Ok(carried),
+        _ => in_order,
+    }
+}
+
+/// Half-width of the interval at which a rate is known well enough, as a share.
+const PRECISE_SHARE: f64 = 0.01;
+
+/// Half-width of a rate's interval, as a share of the rate.
+fn error_share(rate: &TcpRate) -> f64 {
+    let Estimate { value, low, high } = rate.goodput;
+    match value > 0.0 {
+        true => (high - low) / 2.0 / value,
+        false => f64::INFINITY,
+    }
+}
+
+fn of_window(record: &Record, measured: &Measured) -> Result<TcpRate, Missing> {
+    let window_s = Some(measured.to_s - measured.from_s);
+    let rate = tcp_rate_of(record, measured.goodput, &measured.precision_percent);
+    rate.map(|rate| TcpRate { window_s, ..rate })
+}
+
+/// The rate at which TCP's segments came, whatever their order.
+fn carried_rate(record: &Record) -> Option<TcpRate> {
+    let packet = Packet::of(record.result.ceiling_inputs.as_ref()?).ok()?;
+    of_window(record, &carried(record, packet.payload)?).ok()
+}
+
+/// Segments that may still have been on the way when a test ended: an initial window (RFC 6928).
+const INITIAL_WINDOW_SEGMENTS: f64 = 10.0;
+/// Shortest time without payload that shows a rate, seconds: TCP's first five attempts take less.
+const STARVED_S: f64 = 2.0;
+
+/// The rate of a TCP to whose receiver nothing came, or no more than an initial window. The spread of such a rate is unknown,
+/// but not that it is so low.
+fn starved(record: &Record) -> Option<TcpRate> {
+    let packet = Packet::of(record.result.ceiling_inputs.as_ref()?).ok()?;
+    let seconds = record.result.duration_s;
+    let came = *record.result.directions.first()?.received_bytes.value()? as f64;
+    let few = INITIAL_WINDOW_SEGMENTS * packet.payload;
+    (record.incomplete.is_none() && seconds >= STARVED_S && came <= few).then(|| TcpRate {
+        goodput: Estimate {
+            value: came * 8.0 / seconds,
+            low: 0.0,
+            high: (came + few) * 8.0 / seconds,
+        },
+        payload: packet.payload,
+        packet: packet.ip,
+        window_s: Some(seconds),
+    })
 }
 
 /// The same for a goodput of another part of the time, known to ± `precision_percent`.
@@ -171,6 +230,7 @@ pub(super) fn tcp_rate_of(
         goodput: Estimate { value, low: value - off, high: value + off },
         payload: packet.payload,
         packet: packet.ip,
+        window_s: None,
     })
 }
 
@@ -193,6 +253,31 @@ mod tests {
             assert!(!limit_of(rule.id, Place::Path), "{}", rule.id);
         }
         assert!(limit_of("receive-window", Place::Far) && !limit_of("shaper-burst", Place::Near));
+    }
+
+    /// As behind a bucket that no frame fits in: the spread of nothing is unknown, the rate is not.
+    #[test]
+    fn tcp_to_whose_receiver_nothing_comes_has_a_rate() {
+        let json = include_str!("../../../../store/tests/golden/v1/test.json");
+        let mut record = Record::from_json(json).unwrap();
+        let inputs = serde_json::json!({
+            "transport": "tcp", "family": "v4", "mss_bytes": 1448, "tcp_option_bytes": 12,
+        });
+        record.result.ceiling_inputs = Some(serde_json::from_value(inputs).unwrap());
+        let payload = Packet::of(record.result.ceiling_inputs.as_ref().unwrap()).unwrap().payload;
+        record.result.duration_s = 2.6;
+        record.incomplete = None;
+        let rate = |record: &mut Record, received: u64| {
+            record.result.directions[0].received_bytes = Known::Value(received);
+            starved(record).map(|rate| rate.goodput)
+        };
+        let none = rate(&mut record, 0).unwrap();
+        let window = INITIAL_WINDOW_SEGMENTS * payload * 8.0 / 2.6;
+        assert_eq!(none, Estimate { value: 0.0, low: 0.0, high: window });
+        assert!(rate(&mut record, payload as u64).unwrap().value > 0.0);
+        assert_eq!(rate(&mut record, 20 * payload as u64), None, "a slow path");
+        record.incomplete = Some("cut short".into());
+        assert_eq!(rate(&mut record, 0), None, "nobody waited for more");
     }
 
     #[test]

@@ -19,7 +19,8 @@ use crate::verbs::compare::{Arm, CompareRequest, Compared, MaxTime, compare_whol
 pub const TIME_WAS_OVER: &str = "the time was over; --max-time gives more";
 
 /// What to know of a comparison that was given up.
-const GIVEN_UP: &str = "a comparison did not end when the time was over (--max-time), so its runs don't count";
+const GIVEN_UP: &str =
+    "a comparison did not end when the time was over (--max-time), so its runs don't count";
 
 /// Why a search ends after a failure, which the record names ([`goodput_model::Record::incomplete`]).
 const FAILED: &str = "a comparison failed";

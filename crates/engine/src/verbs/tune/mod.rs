@@ -92,9 +92,10 @@ async fn tune_in_turn(
         has_answered |= matches!(event, Event::Connected { .. });
         listener(event);
     };
-    let measured =
-        within(Some(until), interrupt, async |interrupt| measure_first(request, interrupt, heard).await)
-            .await;
+    let measured = within(Some(until), interrupt, async |interrupt| {
+        measure_first(request, interrupt, heard).await
+    })
+    .await;
     let First { record: mut start, took, offered, far_settings, near_checks } = match measured {
         // The end of the time interrupts as well.
         None | Some(Err(EngineError::Interrupted)) if !interrupt.is_raised() => {

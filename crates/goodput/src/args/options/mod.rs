@@ -107,6 +107,7 @@ impl MeasureArgs {
             data_port: self.peer.data_port,
             latency: self.observing.latency,
             arrivals: false,
+            quiet: false,
             far_capture: false,
             towards: None,
             pin: load.pins(),

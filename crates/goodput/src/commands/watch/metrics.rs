@@ -97,7 +97,8 @@ impl Counts {
         let bytes = "Bytes of the tests' IP packets in both directions";
         registry.register_with_unit("spent", bytes, Unit::Bytes, counts.bytes.clone());
         registry.register("changes", "Changes of the path's goodput", counts.changes.clone());
-        let shifts = "Changes of the path's round trip and loss that did not come with one of its goodput";
+        let shifts =
+            "Changes of the path's round trip and loss that did not come with one of its goodput";
         registry.register("shifts", shifts, counts.shifts.clone());
         counts
     }
@@ -447,7 +448,12 @@ mod tests {
         ] {
             assert!(has(&text, line), "{line}\n{text}");
         }
-        let unknown = ["tests_total{", "spent_bytes_total{", "per_second{target=\"away\"", "verdict{target=\"away\""];
+        let unknown = [
+            "tests_total{",
+            "spent_bytes_total{",
+            "per_second{target=\"away\"",
+            "verdict{target=\"away\"",
+        ];
         assert!(!unknown.iter().any(|name| text.contains(name)), "{text}");
     }
 

@@ -151,7 +151,9 @@ fn start(path: &Path, told: &Told) -> Result<Child> {
 /// Why the program can't be run: what the kernel says of a file that is there is about its interpreter (execve(2)).
 fn why_not(path: &Path, cause: std::io::Error) -> anyhow::Error {
     let hint = match Errno::from_io_error(&cause) {
-        Some(Errno::NOENT) if is_program(path) => "; what its first line names after #! is not there",
+        Some(Errno::NOENT) if is_program(path) => {
+            "; what its first line names after #! is not there"
+        }
         Some(Errno::NOEXEC) => "; a script begins with a line such as #!/bin/sh",
         _ => "",
     };

@@ -10,7 +10,8 @@ use goodput_engine::{Client, Credentials, EngineError, Interrupt, Target, conclu
 use goodput_model::{Bytes, Length, Plan, Record};
 use goodput_store::{Figures, Store, Tested, ToldChange, Watched};
 use goodput_watch::{
-    Chart, Difference, Limit, MAX_TESTS, Mark, Point, bytes_on_the_path, expected_cost, planned_cost,
+    Chart, Difference, Limit, MAX_TESTS, Mark, Point, bytes_on_the_path, expected_cost,
+    planned_cost,
 };
 use tokio::sync::Notify;
 use tokio::time::sleep;

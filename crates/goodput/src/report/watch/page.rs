@@ -2,11 +2,11 @@
 
 use goodput_web::PathChange;
 
+use super::text::{amount, side, sides, with_it};
+use super::{Changed, Event};
 use crate::report::change_point::ChangePoint;
 use crate::report::shifted::Shifted;
 use crate::report::style::plain;
-use super::text::{amount, side, sides, with_it};
-use super::{Changed, Event};
 
 /// A change for a page in a browser; none for other events.
 pub fn for_a_page(event: &Event) -> Option<PathChange> {

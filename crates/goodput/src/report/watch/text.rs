@@ -5,11 +5,11 @@ use goodput_watch::{Difference, LEARNING_DAYS, Limit};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
+use super::{Changed, Event, HistoryDelay, Tested};
 use crate::report::change_point::ChangePoint;
 use crate::report::labelled::{line, lines};
 use crate::report::shifted::Shifted;
 use crate::report::style::{bad, good, plain};
-use super::{Changed, Event, HistoryDelay, Tested};
 
 /// The event for a person, in lines, with times of this host's zone.
 pub fn text(event: &Event) -> String {
@@ -45,7 +45,11 @@ pub fn text_in(event: &Event, zone: &TimeZone) -> String {
         }
         Event::Back { at, target, since } => {
             let since = named(since, at, zone);
-            of_target(at, target, &format!("{}; it did not answer from {since} on", good("answers again")))
+            of_target(
+                at,
+                target,
+                &format!("{}; it did not answer from {since} on", good("answers again")),
+            )
         }
         Event::UsedUp { at, target, used_bytes, budget_bytes, free_at } => {
             let free = match free_at {
@@ -254,8 +258,8 @@ mod tests {
     use super::super::for_a_page;
     use super::*;
     use crate::report::{change_point, shifted};
-    use goodput_model::{BitRate, Limiter, Place};
     use anstream::adapter::strip_str;
+    use goodput_model::{BitRate, Limiter, Place};
 
     fn printed(event: &Event) -> String {
         strip_str(&text(event)).to_string()
@@ -462,7 +466,8 @@ mod tests {
         };
         let text = printed(&gap(at));
         assert!(
-            text.contains("no result: can't connect\u{fffd}nas") && !text.contains("no result since"),
+            text.contains("no result: can't connect\u{fffd}nas")
+                && !text.contains("no result since"),
             "{text}"
         );
         assert!(printed(&gap(since)).contains("no result since"));
@@ -513,7 +518,10 @@ mod tests {
         assert_eq!((&json["event"], &json["tests"]), (&"shifted".into(), &8.into()), "{json}");
         assert_eq!(serde_json::from_value::<Shifted>(json).unwrap(), shift);
         let json = serde_json::to_value(late(2)).unwrap();
-        assert_eq!(json, serde_json::json!({"event": "late", "at": "2026-11-26T14:05:00Z", "tests": 2}));
+        assert_eq!(
+            json,
+            serde_json::json!({"event": "late", "at": "2026-11-26T14:05:00Z", "tests": 2})
+        );
     }
 
     #[test]
