@@ -117,10 +117,14 @@ impl<'a, C: Compare> Comparisons<'a, C> {
         self.broken_off().or_else(over)
     }
 
+    /// The same, if a person wanted it to end.
+    pub fn interrupted(&self) -> Option<String> {
+        self.interrupt.is_raised().then(|| "it was interrupted".into())
+    }
+
     /// The same, whatever time is left.
     pub fn broken_off(&self) -> Option<String> {
-        let interrupted = self.interrupt.is_raised().then(|| "it was interrupted".into());
-        interrupted.or_else(|| self.broken.as_ref().map(|_| FAILED.into()))
+        self.interrupted().or_else(|| self.broken.as_ref().map(|_| FAILED.into()))
     }
 
     /// Doubles the length of the runs if there is time for this many comparisons. Returns the new length, seconds, if it

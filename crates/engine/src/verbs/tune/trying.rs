@@ -108,6 +108,14 @@ impl<C: Compare> Tuner<'_, C> {
         let past_slow_start = self.runs.may_lengthen(self.needed_comparisons());
         let aim = Aim::Choose { past_slow_start };
         let compared = self.runs.compare(arms, time, aim, listener).await;
+        if compared.is_err()
+            && let Some(why) = self.runs.interrupted()
+        {
+            // It was tried, and no run of it counts yet.
+            let (outcome, comparison) = (TuningOutcome::TooFewRuns, Known::missing(why));
+            self.ended_step(TuningStep { change, rule, outcome, comparison }, listener);
+            return None;
+        }
         if compared.as_ref().is_ok_and(only_started) {
             self.lengthen_after_warm_up(candidate, listener);
             return None;
@@ -181,5 +189,55 @@ impl<C: Compare> Tuner<'_, C> {
     /// How many comparisons the next change needs, its proof included.
     fn needed_comparisons(&self) -> u8 {
         self.only.comparisons(self.search.waiting())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use goodput_model::Length;
+
+    use super::super::comparisons::Comparisons;
+    use super::super::search::Search;
+    use super::super::time_budget::TimeBudget;
+    use super::super::tuner_tests::{change, finding, measured, request};
+    use super::*;
+    use crate::interrupt::{Interrupt, Raise, interrupt};
+    use crate::verbs::compare::{CompareRequest, Compared};
+
+    /// A comparison in whose warm-up somebody presses Ctrl-C.
+    struct CutShort(Raise);
+
+    impl Compare for &mut CutShort {
+        async fn compare(
+            &mut self,
+            _request: &CompareRequest,
+            _interrupt: &Interrupt,
+            _listener: &mut Listener<'_>,
+        ) -> Result<Compared, EngineError> {
+            self.0.raise();
+            Err(EngineError::Interrupted)
+        }
+    }
+
+    #[test]
+    fn a_change_whose_warm_up_was_interrupted_was_tried() {
+        let (request, (raise, interrupt)) = (request(), interrupt());
+        let budget = TimeBudget::new(Duration::from_secs(600), 1);
+        let mut by = CutShort(raise);
+        let runs = Comparisons::new(&request, &interrupt, Length::Seconds(1.0), budget, &mut by);
+        let mut search = Search::default();
+        search.consider(&[finding(vec![change("chunk", "1M"), change("socket.sndbuf", "4M")])]);
+        let mut tuner = Tuner::new(runs, search);
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_time().build().unwrap();
+        let start = measured(10.0);
+        let stopped = runtime.block_on(tuner.search_and_prove(&start, &mut |_| {}));
+        let tuning = tuner.into_record(start, stopped).tuning.unwrap();
+        let outcomes: Vec<_> = tuning.steps.iter().map(|step| step.outcome).collect();
+        assert_eq!(outcomes, [TuningOutcome::TooFewRuns, TuningOutcome::Planned]);
+        assert_eq!(tuning.stopped, "it was interrupted");
+        assert_eq!(tuning.nothing(), "nothing: too few runs to prove a change");
     }
 }

@@ -134,7 +134,7 @@ pub(super) fn finding(changes: Vec<Change>) -> Finding {
     Finding { changes, ..Finding::new("x", Place::Near, Confidence::Certain, "x") }
 }
 
-fn change(setting: &str, to: &str) -> Change {
+pub(super) fn change(setting: &str, to: &str) -> Change {
     let setting = setting.parse().unwrap();
     Change { setting, from: None, to: to.into(), why: "because".into() }
 }
@@ -147,7 +147,7 @@ fn chunk() -> Change {
     change("chunk", "1M")
 }
 
-fn request() -> TuneRequest {
+pub(super) fn request() -> TuneRequest {
     TuneRequest {
         target: "example".parse().unwrap(),
         credentials: Default::default(),
