@@ -50,6 +50,15 @@ impl Group {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Channels, Self::Rings, Self::Coalescing, Self::Pause];
 
+    fn in_words(self) -> &'static str {
+        match self {
+            Self::Channels => "the channels",
+            Self::Rings => "the rings",
+            Self::Coalescing => "the coalescing",
+            Self::Pause => "the pause frames",
+        }
+    }
+
     fn of(self) -> Parameter {
         match self {
             Self::Channels => Parameter::ChannelsRx,
@@ -73,7 +82,7 @@ pub fn set_group(device: &str, group: Group, words: &[u32]) -> Result<(), Netlin
     for (to, from) in data.iter_mut().skip(1).zip(words) {
         *to = from.to_ne_bytes();
     }
-    let operation = format!("set {group:?} of {device}");
+    let operation = format!("set {} of {device}", group.in_words());
     call(&operation, device, place.set, data.as_flattened_mut())
 }
 
@@ -87,6 +96,22 @@ struct Place {
 }
 
 impl Parameter {
+    /// What it is, for a message.
+    fn in_words(self) -> &'static str {
+        match self {
+            Self::RingRx => "the receive ring",
+            Self::RingTx => "the transmit ring",
+            Self::ChannelsRx => "the receive channels",
+            Self::ChannelsTx => "the transmit channels",
+            Self::ChannelsCombined => "the combined channels",
+            Self::CoalesceRxUs => "the receive coalescing time",
+            Self::CoalesceTxUs => "the transmit coalescing time",
+            Self::CoalesceAdaptiveRx => "the adaptive receive coalescing",
+            Self::PauseRx => "the received pause frames",
+            Self::PauseTx => "the sent pause frames",
+        }
+    }
+
     fn place(self) -> Place {
         let (get, words, word) = match self {
             Self::RingRx => (ETHTOOL_GRINGPARAM, 9, 5),
@@ -118,13 +143,13 @@ pub fn set_parameter(device: &str, parameter: Parameter, value: u32) -> Result<(
     let place = parameter.place();
     let mut words = read(device, parameter, &place)?;
     with(&mut words, &place, value);
-    let operation = format!("set {parameter:?} of {device} to {value}");
+    let operation = format!("set {} of {device} to {value}", parameter.in_words());
     call(&operation, device, place.set, words.as_flattened_mut())
 }
 
 fn read(device: &str, parameter: Parameter, place: &Place) -> Result<Vec<[u8; 4]>, NetlinkError> {
     let mut words = vec![[0u8; 4]; place.words];
-    let operation = format!("read {parameter:?} of {device}");
+    let operation = format!("read {} of {device}", parameter.in_words());
     call(&operation, device, place.get, words.as_flattened_mut())?;
     Ok(words)
 }

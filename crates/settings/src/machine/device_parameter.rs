@@ -35,6 +35,16 @@ impl Machine for DeviceNumber {
     fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
         let number = value::number(setting, value, &self.range)?;
         match most(setting, self.parameter).filter(|most| number > *most) {
+            Some(0) => {
+                let why =
+                    format!("the driver of {} has none, and takes 0 alone", device::name(setting));
+                let operation = format!("change it to {value:?}");
+                Err(SettingError::Refused {
+                    operation,
+                    setting: setting.clone(),
+                    cause: why.into(),
+                })
+            }
             Some(most) => {
                 let why = format!("{} takes at most {most}", device::name(setting));
                 Err(value::bad(setting, value, why))
@@ -48,16 +58,16 @@ impl Machine for DeviceNumber {
 fn most(setting: &SettingRef, parameter: Parameter) -> Option<u32> {
     let (device, rings, channels) =
         (device::name(setting), parameters::rings, parameters::channels);
-    let most = match parameter {
+    // A driver without such a ring or channel reports 0, and the kernel takes no more than what is reported
+    // (`ethtool_set_ringparam` and `ethtool_set_channels`, net/ethtool/ioctl.c).
+    Some(match parameter {
         Parameter::RingRx => rings(device).ok()?.rx_max,
         Parameter::RingTx => rings(device).ok()?.tx_max,
         Parameter::ChannelsRx => channels(device).ok()?.rx_max,
         Parameter::ChannelsTx => channels(device).ok()?.tx_max,
         Parameter::ChannelsCombined => channels(device).ok()?.combined_max,
         _ => return None,
-    };
-    // A driver without such a ring or channel reports 0, and refuses it with its own error.
-    Some(most).filter(|most| *most > 0)
+    })
 }
 
 impl Machine for DeviceSwitch {
@@ -98,4 +108,27 @@ fn failed(setting: &SettingRef, operation: &str, error: NetlinkError) -> Setting
         };
     }
     from_netlink(setting, operation, device::name(setting), error)
+}
+
+#[cfg(test)]
+mod tests {
+    use goodput_testing::in_namespace;
+
+    use crate::lookup::machine;
+
+    #[test]
+    fn channels_that_a_driver_lacks_are_refused_before_anything_changes() {
+        in_namespace(|| {
+            let words = ["link", "add", "v0", "type", "veth", "peer", "name", "v1"];
+            assert!(std::process::Command::new("ip").args(words).status().unwrap().success());
+            let refused = |name: &str, value| {
+                let setting = name.parse().unwrap();
+                machine(&setting).unwrap().normalise(&setting, value).unwrap_err().to_string()
+            };
+            let combined = refused("channels.combined@v0", "5");
+            assert!(combined.contains("the driver of v0 has none"), "{combined}");
+            let receiving = refused("channels.rx@v0", "4096");
+            assert!(receiving.contains("v0 takes at most "), "{receiving}");
+        });
+    }
 }
