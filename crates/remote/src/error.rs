@@ -293,10 +293,10 @@ pub enum RemoteError {
         /// What is wrong with it.
         why: String,
     },
-    /// A change cut the connection.
+    /// The connection was lost right after a change, by the change or by chance.
     #[error(
-        "{setting}: the change cut the connection ({why}), so the host puts it back by itself; this path does not work \
-         with the new value, unless something else on it changes, too"
+        "{setting}: the connection was lost right after the change ({why}), so the host puts it back by itself; if the new \
+         value is the reason, this path does not work with it, unless something else on it changes, too"
     )]
     CutOff {
         /// The setting.

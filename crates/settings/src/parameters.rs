@@ -18,6 +18,12 @@ pub fn path(setting: &SettingRef) -> Result<PathBuf, SettingError> {
     sysctl_name::path(setting)
 }
 
+/// The name of a setting in one spelling: that of a parameter with dots between the parts of its path.
+#[must_use]
+pub fn canonical(name: &str) -> String {
+    sysctl_name::canonical(name)
+}
+
 /// Refuses a parameter that writing the old value back would not restore.
 ///
 /// # Errors

@@ -1,5 +1,7 @@
 //! `goodput compare`: prove a change.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,6 +13,7 @@ use goodput_engine::compare::{
 };
 use goodput_model::{Comparison, EndName, Judgement, Length, Plan, Record, Response, Seconds};
 use goodput_remote::Hosts;
+use goodput_settings::SettingError;
 
 use super::cells::{Tables, cells};
 use super::measured;
@@ -26,7 +29,9 @@ use crate::screen;
 /// Runs the comparison and reports.
 pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
     let hosts = args.hosts.hosts();
-    let factors = args.factors.iter().map(|f| factor(f, &hosts)).collect::<Result<Vec<_>>>()?;
+    let least = if args.comparison.placebo { 1 } else { 2 };
+    let factors = args.factors.iter().map(|text| factor(text, &hosts, least));
+    let factors = factors.collect::<Result<Vec<_>>>()?;
     each_once(&factors)?;
     factors.iter().try_for_each(|factor| check_here(factor, &hosts))?;
     let responses = responses(&args.comparison.response, &factors)?;
@@ -253,15 +258,16 @@ fn check_here(Factor { setting, .. }: &Factor, hosts: &Hosts) -> Result<()> {
     Ok(())
 }
 
-/// `NAME=A,B`: a known setting and at least two values.
-pub(super) fn factor(text: &str, hosts: &Hosts) -> Result<Factor> {
+/// `NAME=A,B`: a known setting and `least` different values or more.
+pub(super) fn factor(text: &str, hosts: &Hosts, least: usize) -> Result<Factor> {
     let Some((setting, values)) = text.split_once('=') else {
         bail!("{text:?} has no values; write SETTING=A,B like mover=copy,sendfile");
     };
     if matches!(setting, "near" | "far") && values.starts_with("ssh://") {
         bail!("{text}: a host is named by an option: --{setting} {values}");
     }
-    let setting: goodput_model::SettingRef = setting.parse()?;
+    let mut setting: goodput_model::SettingRef = setting.parse()?;
+    setting.name = goodput_settings::parameters::canonical(&setting.name);
     // A host reached by SSH knows its own settings.
     let is_elsewhere = hosts.at(setting.end).is_some();
     let known = match goodput_settings::find_for(&setting) {
@@ -269,18 +275,36 @@ pub(super) fn factor(text: &str, hosts: &Hosts) -> Result<Factor> {
         Err(_) if is_elsewhere => None,
         Err(error) => return Err(error.into()),
     };
-    let values = steps::values(values, |typed| spelled(&setting, typed))
-        .map_err(|why| anyhow!("{setting}: {why}"))?;
-    if values.len() < 2 || values.iter().any(String::is_empty) {
+    let typed_as = RefCell::new(BTreeMap::new());
+    let values = steps::values(values, |typed| {
+        let value = spelled(&setting, typed)?;
+        typed_as.borrow_mut().insert(value.clone(), typed.to_owned());
+        Ok(value)
+    });
+    let values = values.map_err(|why| anyhow!("{setting}: {why}"))?;
+    if values.len() < least || values.iter().any(String::is_empty) {
         bail!(
-            "{text:?} needs at least two different values, the first is the baseline: {setting}=A,B; --placebo \
-             compares the baseline with itself"
+            "{text:?} needs at least two different values, the first is the baseline: {setting}=A,B; with --placebo, one \
+             value is enough, and is compared with itself"
         );
     }
     if known.is_some() {
-        values.iter().try_for_each(|value| goodput_settings::check_value(&setting, value))?;
+        let typed_as = typed_as.into_inner();
+        let check = |value: &String| goodput_settings::check_value(&setting, value);
+        values.iter().try_for_each(|value| check(value).map_err(|why| as_typed(why, &typed_as)))?;
     }
     Ok(Factor { setting, values })
+}
+
+/// The refusal of a value, with the value as it was typed.
+fn as_typed(refusal: SettingError, typed_as: &BTreeMap<String, String>) -> SettingError {
+    match refusal {
+        SettingError::BadValue { setting, value, why } => {
+            let value = typed_as.get(&value).cloned().unwrap_or(value);
+            SettingError::BadValue { setting, value, why }
+        }
+        other => other,
+    }
 }
 
 fn conclusive(record: &Record) -> Exit {
@@ -319,7 +343,32 @@ mod tests {
 
     #[test]
     fn a_host_in_the_place_of_a_setting_is_named_as_the_option_that_it_is() {
-        let why = factor("near=ssh://root@a", &Hosts::default()).unwrap_err().to_string();
+        let why = factor("near=ssh://root@a", &Hosts::default(), 2).unwrap_err().to_string();
         assert_eq!(why, "near=ssh://root@a: a host is named by an option: --near ssh://root@a");
+    }
+    #[test]
+    fn one_value_is_compared_with_itself_beside_a_placebo_alone() {
+        let factor = |least| factor("chunk=4K", &Hosts::default(), least);
+        let why = factor(2).err().unwrap().to_string();
+        assert!(why.contains("with --placebo, one value is enough"), "{why}");
+        assert_eq!(factor(1).unwrap().values, ["4K"]);
+    }
+
+    #[test]
+    fn two_spellings_of_a_parameter_are_one_setting() {
+        let factor = |text| factor(text, &Hosts::default(), 2).unwrap();
+        let both = ["sysctl.net/ipv4/tcp_sack=0,1", "sysctl.net.ipv4.tcp_sack=0,1"].map(factor);
+        let why = each_once(&both).unwrap_err().to_string();
+        assert!(why.starts_with("sysctl.net.ipv4.tcp_sack is named twice"), "{why}");
+    }
+
+    #[test]
+    fn a_value_is_refused_as_it_was_typed() {
+        let setting: goodput_model::SettingRef = "route.rto_min@default".parse().unwrap();
+        let why = "it is from 1 to 200000 ms".to_owned();
+        let refusal = SettingError::BadValue { setting, value: "300000".into(), why };
+        let typed_as = [("300000".to_owned(), "5m".to_owned())].into();
+        let said = as_typed(refusal, &typed_as).to_string();
+        assert!(said.contains("\"5m\"") && !said.contains("300000"), "{said}");
     }
 }

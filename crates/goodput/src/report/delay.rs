@@ -5,6 +5,7 @@ use goodput_model::{
 };
 
 use super::effect::{with_interval, word};
+use super::labelled::line;
 use super::style;
 use super::table::Table;
 
@@ -68,7 +69,7 @@ fn judged(effect: &Effect) -> String {
     with_interval(&word(effect, ["shorter", "longer"]), effect, Response::Latency.burden())
 }
 
-/// `Least delay: fq_codel, echo 1.20 ms under load instead of 40 ms.`: the arm with the largest improvement, by the
+/// `least delay fq_codel, echo 1.20 ms under load instead of 40 ms`: the arm with the largest improvement, by the
 /// first way to time that shows any; or that there is none.
 pub fn sentence(comparison: &Comparison) -> Option<String> {
     let base = comparison.arms.first()?;
@@ -84,13 +85,19 @@ pub fn sentence(comparison: &Comparison) -> Option<String> {
             let (now, was) = (times(arm)?.p50_us.value()?, usual.p50_us.value()?);
             let values = values(comparison, &comparison.arms[arm]);
             let (now, was) = (Seconds::of_us(*now), Seconds::of_us(*was));
-            Some(format!("Least delay: {values}, {name} {now} under load instead of {was}."))
+            Some(least(&format!("{values}, {name} {now} under load instead of {was}")))
         });
         if shorter.is_some() {
             return shorter;
         }
     }
-    Some(format!("Least delay: none is shown to be shorter than {}.", base.values.join(" ")))
+    Some(least(&format!("none is shown to be shorter than {}", base.values.join(" "))))
+}
+
+fn least(text: &str) -> String {
+    let mut out = String::new();
+    line(&mut out, "least delay", text);
+    out.trim_end().into()
 }
 
 #[cfg(test)]
@@ -130,6 +137,10 @@ mod tests {
         Comparison::new(Vec::new(), arms)
     }
 
+    fn plain(text: &str) -> String {
+        anstream::adapter::strip_str(text).to_string()
+    }
+
     #[test]
     fn the_arm_with_the_least_delay_is_named_and_what_is_unknown_has_no_column() {
         let comparison = comparison(Some(-97.0));
@@ -137,8 +148,8 @@ mod tests {
         assert!(text.contains("fq_codel") && text.contains("1.20 ms (2.40 ms)"), "{text}");
         assert!(text.contains("echo unknown: no echo"), "{text}");
         assert_eq!(
-            sentence(&comparison).unwrap(),
-            "Least delay: fq_codel, connect 1.20 ms under load instead of 40 ms."
+            plain(&sentence(&comparison).unwrap()),
+            "least delay fq_codel, connect 1.20 ms under load instead of 40 ms"
         );
         let lines = lines(comparison.arms[1].latency.as_ref().unwrap());
         assert_eq!(lines.len(), 2);
@@ -158,8 +169,8 @@ mod tests {
 
     #[test]
     fn nothing_is_claimed_that_was_not_shown() {
-        let said = sentence(&comparison(Some(-1.0))).unwrap();
-        assert_eq!(said, "Least delay: none is shown to be shorter than pfifo.");
+        let said = plain(&sentence(&comparison(Some(-1.0))).unwrap());
+        assert_eq!(said, "least delay none is shown to be shorter than pfifo");
         let mut silent = comparison(None);
         silent.arms.iter_mut().for_each(|arm| arm.latency = None);
         assert_eq!((table(&silent), sentence(&silent)), (String::new(), None));

@@ -283,7 +283,7 @@ pub(crate) fn rehearse(
 }
 
 const EDITED: &str =
-    "someone has edited goodput's lines in it. Move them away, or edit it yourself";
+    "someone has edited goodput's lines in it. Remove these lines, or change the file by hand";
 
 /// Removes the lines of ours that nobody has edited. Returns all of our lines with the outcome for each.
 pub(crate) fn remove(

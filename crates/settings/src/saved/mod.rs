@@ -69,7 +69,7 @@ pub enum SaveError {
     },
     /// The file is ours, and someone has edited it.
     #[error(
-        "{0} was edited after goodput wrote it; it is left as it is. Move it away, or edit it yourself"
+        "{0} was edited after goodput wrote it; it is left as it is. Move the file away, or change it by hand"
     )]
     Edited(PathBuf),
     /// The unit would run a program that a user other than root can replace.

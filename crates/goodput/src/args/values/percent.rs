@@ -24,14 +24,14 @@ pub fn tolerance(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A difference above 0 percent.
+/// A difference above 0 and below 1000 percent, which is ten times as much: nobody counts only what is more than that.
 ///
 /// # Errors
 /// A sentence that says what to write instead.
 pub fn difference(text: &str) -> Result<f64, String> {
     match number(text) {
-        Some(percent) if percent.is_finite() && percent > 0.0 => Ok(percent),
-        _ => Err(unfit(text, "a difference above 0 percent", "it like 2 or 0.5%")),
+        Some(percent) if percent > 0.0 && percent < 1000.0 => Ok(percent),
+        _ => Err(unfit(text, "a difference above 0 and below 1000 percent", "it like 2 or 0.5%")),
     }
 }
 
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn a_difference_may_be_large_but_not_zero() {
         assert_eq!(difference("150%"), Ok(150.0));
-        for nonsense in ["0", "-1", "inf", "much"] {
+        for nonsense in ["0", "-1", "5000%", "inf", "much"] {
             assert!(difference(nonsense).is_err(), "{nonsense}");
         }
     }

@@ -82,7 +82,7 @@ fn run_all(names: &[String], full: bool, json: bool) -> Result<Exit> {
 /// Compares the change in a fresh lab of the same case; returns the record of `goodput compare`.
 fn compare(name: &str, factor: &str, max_time_s: f64, json: bool) -> Result<Exit> {
     // A wrong setting is refused before the hosts are made.
-    super::compare::factor(factor, &Hosts::default())?;
+    super::compare::factor(factor, &Hosts::default(), 2)?;
     let stage = ChangeStage::of(name)?;
     let ChangeStage { scenario, exe, folder } = &stage;
     let compared = goodput_lab::compare(scenario, exe, factor, max_time_s, folder.path());

@@ -86,7 +86,11 @@ fn a_change_after_which_nobody_gets_in_is_put_back_and_said() {
         let cut = changes.apply(&setting("link.mtu@v0"), "1400").unwrap_err();
         assert!(matches!(cut, RemoteError::CutOff { .. }), "{cut}");
         let said = cut.to_string();
-        for words in ["link.mtu@v0: the change cut the connection", "no route", "puts it back"] {
+        for words in [
+            "link.mtu@v0: the connection was lost right after the change",
+            "no route",
+            "puts it back",
+        ] {
             assert!(said.contains(words), "{words}: {said}");
         }
         assert_eq!(value("link.mtu@v0"), "1500");
