@@ -144,16 +144,16 @@ mod tests {
     /// As measured at an iperf3 server that sends through a bucket of 2.6 frames, at a load of 20.
     #[test]
     fn a_reader_that_waits_for_data_of_a_silent_server_is_not_the_limit_however_late_it_wakes_up() {
-        let case = |window: u32| {
+        let case = |window: u32, waits: f64| {
             let case =
                 Case::healthy().without_links().goodput(243.5e3).silent_sender(move |tcp, _| {
                     tcp.rcv_wnd_bytes = Some(window.into());
                 });
-            case.reader(1.0, 0.0, 0.000_152).waiting(0.0, 0.3)
+            case.reader(1.0, 0.0, 0.000_152).waiting(0.0, waits)
         };
-        quiet(&RULE, case(1 << 20));
-        assert_eq!(crate::diagnose(&case(1 << 20).evidence()).verdict.limit, "server-or-path");
-        fires(&RULE, case(1 << 10));
+        quiet(&RULE, case(1 << 20, 0.6));
+        assert_eq!(crate::diagnose(&case(1 << 20, 0.3).evidence()).verdict.limit, "server-or-path");
+        fires(&RULE, case(64, 0.6));
     }
 
     #[test]

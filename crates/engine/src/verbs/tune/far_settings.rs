@@ -109,7 +109,7 @@ mod tests {
         facts.put("qdisc.burst_bytes", 16_384u64);
         facts.put("qdisc.limit_bytes", 4000u64);
         facts.put("link.device", "v1");
-        facts.put("link.mtu", 1500u64);
+        facts.put("link.mtu_bytes", 1500u64);
         let settings = FarSettings { host: "ssh://root@b".into(), facts };
         let found = checked(EndName::Far, &settings);
         let changes: Vec<_> =
