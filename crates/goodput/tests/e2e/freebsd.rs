@@ -186,32 +186,49 @@ fn tuning_for_cpu_proposes_polling_where_the_card_can_be_polled() {
     }
 }
 
-/// An iperf3 server reports no CPU time. That of its host is read by SSH: polling takes less than half of it for each byte,
-/// which twelve runs can't miss.
+/// An iperf3 server reports no CPU time. That of its host is read by SSH: polling takes less than half of it.
 #[test]
-fn tuning_for_cpu_keeps_polling_by_the_cpu_time_of_the_host_it_changes() {
+fn cpu_time_is_that_of_the_host_by_ssh_if_the_far_end_reports_none() {
+    let Some(host) = Host::start(|userland| userland) else { return };
+    let port = unused_ports(1).to_string();
+    let Some(_server) = Iperf3::start(&port) else { return };
+    let target = format!("iperf3://127.0.0.1:{port}");
+    let before = host.userland.settings();
+    let setting = "far:polling@em0=off,on";
+    let compare = ["compare", &target, setting, "--response", "cpu", "--far", "ssh://b", "--json"];
+    let short = ["--no-store", "--max-time", "30"];
+    let compared = record(&host.run(&[&compare[..], &HALF_A_SECOND, &short].concat()));
+    let cpu = |arm: usize| compared["comparison"]["arms"][arm]["cpu_s_per_gb"].as_f64();
+    let [interrupts, polling] = [0, 1].map(|arm| cpu(arm).expect("it is read"));
+    assert!(polling < interrupts, "{polling} {interrupts}");
+    let doubts = compared["doubts"].to_string();
+    assert!(doubts.contains("the CPU time of ssh://b is that of the whole host"), "{doubts}");
+    assert_eq!(host.userland.settings(), before);
+}
+
+#[test]
+fn tuning_for_cpu_judges_by_the_host_by_ssh_and_refuses_what_nobody_reports() {
     let Some(host) = Host::start(|userland| userland) else { return };
     let port = unused_ports(1).to_string();
     let Some(_server) = Iperf3::start(&port) else { return };
     let target = format!("iperf3://127.0.0.1:{port}");
     let tune = |more: &[&str]| {
-        let tune = ["tune", &target, "--for", "cpu", "--json", "--no-store", "--max-time", "90"];
+        let tune = ["tune", &target, "--for", "cpu", "--json", "--no-store", "--max-time", "60"];
         host.run(&[&tune[..], &HALF_A_SECOND, more].concat())
     };
     let refused = tune(&[]);
-    assert_eq!(refused.status.code(), Some(2), "{}", stdout(&refused));
+    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
     let why = stderr(&refused);
     assert!(why.contains("reports no CPU time") && why.contains("--far ssh://HOST"), "{why}");
     let before = host.userland.settings();
-    let record = record(&tune(&["--far", "ssh://b"]));
+    let tuned = record(&tune(&["--far", "ssh://b"]));
     assert_eq!(host.userland.settings(), before, "all is put back");
-    let steps = record["tuning"]["steps"].as_array().expect("steps");
-    let is_polling = |step: &&Value| step["change"]["setting"]["name"] == "polling";
-    let step = steps.iter().find(is_polling).expect("polling is tried");
-    let read = step["comparison"]["arms"][1]["cpu_s_per_gb"].as_f64();
-    assert!(read.is_some_and(|cpu| cpu > 0.0), "the CPU time of the host is read: {step:#}");
-    let doubts = record["doubts"].to_string();
-    assert!(doubts.contains("the CPU time of ssh://b is that of the whole host"), "{doubts}");
+    let steps = tuned["tuning"]["steps"].as_array().expect("steps");
+    // Which changes there is time for is the machine's business.
+    let arms = steps.iter().filter_map(|step| step["comparison"]["arms"].as_array());
+    let read =
+        |arm: &Value| arm["n"] == 0 || arm["cpu_s_per_gb"].as_f64().is_some_and(|cpu| cpu > 0.0);
+    assert!(arms.flatten().all(read), "{steps:#?}");
 }
 
 #[test]
