@@ -69,7 +69,8 @@ fn held_percent(flow: &FlowSample, at_s: f64) -> Result<f64, Missing> {
 mod tests {
     use super::*;
     use goodput_model::{
-        Arrival, Bytes, End, FlowArrivals, Host, Known, Plan, Role, Sample, Transport,
+        Arrival, Bytes, DatagramCounts, End, FlowArrivals, Host, Known, Plan, Role, Sample,
+        SocketMemory, Transport,
     };
 
     /// A train of 20 datagrams, the last of which the far end reports by this number.
@@ -79,15 +80,17 @@ mod tests {
         let end = |role| {
             let bytes = 20 * chunk_bytes.0;
             let mut flow = FlowSample::unreported(0, role, bytes, "not looked at");
-            let counts = serde_json::json!({
-                "sent": 0, "received": 20, "lost": 0, "reordered": 0, "duplicated": 0, "jitter_us": 0.0,
+            let datagrams = DatagramCounts { received: 20, ..DatagramCounts::default() };
+            flow.datagrams = Some(datagrams);
+            flow.memory = Known::Value(SocketMemory {
+                rmem_alloc_bytes: 0,
+                rcvbuf_bytes: 0,
+                wmem_alloc_bytes: 0,
+                sndbuf_bytes: 0,
+                wmem_queued_bytes: 0,
+                backlog_bytes: 0,
+                drops: 0,
             });
-            flow.datagrams = serde_json::from_value(counts).unwrap();
-            let none = ["rmem_alloc", "rcvbuf", "wmem_alloc", "sndbuf", "wmem_queued", "backlog"];
-            let mut memory: serde_json::Map<_, _> =
-                none.iter().map(|name| (format!("{name}_bytes"), 0.into())).collect();
-            memory.insert("drops".into(), 0.into());
-            flow.memory = serde_json::from_value(memory.into()).unwrap();
             let sample =
                 Sample { at_s: 1.0, sent_bytes: bytes, received_bytes: bytes, flows: vec![flow] };
             End { samples: vec![sample], ..End::unobserved(Host::foreign("made up")) }
