@@ -70,7 +70,8 @@ fn a_test_that_an_agent_did_not_survive_has_a_reason_and_is_not_made_again() {
 #[test]
 fn a_server_whose_caller_is_gone_ends_and_holds_up_no_other_test() {
     let Some(fleet) = Fleet::new() else { return };
-    let (a, b) = (Agent::start(&fleet, "a"), Agent::start(&fleet, "b"));
+    let a = Agent::start_with(&fleet, "a", Home::new(), &["--max-duration", "600s"]);
+    let b = Agent::start(&fleet, "b");
     let expires_s = jiff::Timestamp::now().as_second() + 3600;
     let call = |id: &str, near: &str| {
         let task = serde_json::json!({
