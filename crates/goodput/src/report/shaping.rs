@@ -100,7 +100,10 @@ fn when(train: &Shaping, tolerance_percent: f64) -> Option<&'static str> {
     let (rate, last) = (train.rate_bits_per_s.value()?, train.curve.last()?);
     let came = last.bytes as f64 * 8.0 / last.at_s;
     let is_less = came < rate.low * (1.0 - tolerance_percent / 100.0);
-    is_less.then_some(" while the bucket was empty: the sender often let it fill")
+    is_less.then_some(match train.outages {
+        0 => " while the bucket was empty: the sender often let it fill",
+        _ => " while the path was not broken",
+    })
 }
 
 /// What the shaper that was read counts, if that is none of the usual layers.
@@ -341,6 +344,10 @@ mod tests {
         assert_eq!(said(99), rate);
         let when = " while the bucket was empty: the sender often let it fill";
         assert_eq!(said(90), format!("{rate}{when}"));
+        let mut test = test_of_frames();
+        let Known::Value(train) = &mut test.train else { panic!("it has one") };
+        (train.outages, train.curve) = (1, vec![CurvePoint { at_s: 2.0, bytes: 5_000_000 }]);
+        assert_eq!(when(train, 2.0), Some(" while the path was not broken"));
     }
 
     #[test]

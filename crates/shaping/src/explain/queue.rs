@@ -1,6 +1,6 @@
 //! The queue and the policer behind a bucket, as TCP meets them.
 
-use goodput_ceiling::bucket::queue_bytes;
+use goodput_ceiling::bucket::{SUPER_PACKET_BYTES, queue_bytes};
 use goodput_model::{Bytes, FlowSharing, QueueDiscipline, Seconds, ShapingKind, ShapingQueue};
 
 use super::bucket::{largest_frame, largest_super_packet};
@@ -24,12 +24,10 @@ pub(super) fn enough(seen: &Seen) -> Option<f64> {
     Some(queue_bytes(rate, rtt_s).max(wanted).ceil())
 }
 
-/// Segments that TCP sends at once at its beginning (RFC 6928).
-const INITIAL_WINDOW_SEGMENTS: f64 = 10.0;
-
-/// Bytes that TCP sends at once: a super-packet, or its initial window. `frame`: a full frame, bytes.
+/// Bytes that TCP sends at once: a super-packet. A window that opens at once is as large, also if the device takes single segments:
+/// behind a policer of 10 frames, an initial window of 10 segments passes, and TCP gets 5 % of the rate. `frame`: a full frame, bytes.
 pub(super) fn burst_of_tcp(sender: &Sender, frame: f64) -> f64 {
-    largest_super_packet(sender, frame).max(INITIAL_WINDOW_SEGMENTS * frame)
+    largest_super_packet(sender, frame).max(SUPER_PACKET_BYTES)
 }
 
 /// Bytes below which a queue or a bucket costs TCP its rate, bits per second: what is in flight, and a burst.

@@ -221,7 +221,7 @@ fn a_longer_queue_is_longer_and_long_enough() {
     let local = tbf(40_000_000, 100_000, 160_000);
     let seen = explained(test_of(40e6, 30e6), &local, &local);
     let wanted: Vec<_> = seen.changes.iter().map(|one| one.as_argument()).collect();
-    assert_eq!(wanted, ["qdisc.tbf.limit@eth0=160000,168130"], "{:#?}", seen.causes);
+    assert_eq!(wanted, ["qdisc.tbf.limit@eth0=160000,170000"], "{:#?}", seen.causes);
 }
 
 /// 4 MB of 20 Mbit/s last for 1.6 s, though a train only filled 56 ms of them.
@@ -337,6 +337,22 @@ fn a_bucket_reported_in_steps_may_be_as_large_as_it_was_set() {
         let seen = explained(test(SHAPER, 1e9, 1e9), &local, &local);
         assert_eq!(ids(&seen).contains(&"cut-super-packets"), cuts, "{burst}: {:?}", seen.causes);
     }
+}
+
+/// A policer of 10 packets, and a device that takes single segments: both say what TCP needs.
+#[test]
+fn the_bucket_of_a_policer_is_enough_for_tcp() {
+    let single = device("noqueue", &[("link.gso_max_segments", 1)], &[]);
+    let policed = ShapingTest {
+        configured_bits_per_s: BitRate(12e6),
+        ..test(ShapingKind::Policer, 12e6, 6e5)
+    };
+    let seen = explained(policed, &single, &single);
+    let policed = seen.causes.iter().find(|cause| cause.id == "policed-bursts").unwrap();
+    let enough = seen.enough_bucket.value().unwrap();
+    assert!(policed.text.contains(&format!("TCP needs about {},", enough.bytes)), "{seen:#?}");
+    assert!(enough.bytes.0 > 65_536 && enough.for_rate_bytes.0 < 16_000, "{enough:?}");
+    assert_eq!(enough.lines.last().unwrap().value, enough.bytes.0 as f64);
 }
 
 /// `nft add rule ip p c limit rate over 2000 kbytes/second drop` in the hook output of the sender.
