@@ -59,17 +59,17 @@ impl Halves {
 }
 
 /// The source of the times of both ways.
-struct Ways<'a> {
+struct Ways<'v, 'a> {
     idle: Idle,
     /// Clock readings of the near and the far end when their samples began.
     began_ns: [u64; 2],
     exchanges: &'a [Exchange],
-    sender: &'a Side<'a>,
-    receiver: &'a Side<'a>,
+    sender: &'v Side<'a>,
+    receiver: &'v Side<'a>,
 }
 
-impl<'a> Ways<'a> {
-    fn of(view: &'a View<'a>) -> Result<Self, Missing> {
+impl<'v, 'a> Ways<'v, 'a> {
+    fn of(view: &'v View<'a>) -> Result<Self, Missing> {
         let clocks = &view.evidence.clocks;
         let (near, far) = (view.evidence.near.get()?, view.evidence.far.get()?);
         let later_s = clocks.far_began_later_s(near, far)?;

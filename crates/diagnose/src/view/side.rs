@@ -1,6 +1,10 @@
 //! One end in its role, and its samples within the measured window.
 
+use std::cell::OnceCell;
+
 use goodput_model::{End, EndName, Evidence, Fact, Missing, Role, Sample};
+
+use super::Episodes;
 
 /// One end in its role.
 #[derive(Debug, Clone)]
@@ -12,6 +16,7 @@ pub struct Side<'a> {
     end: Result<&'a End, Missing>,
     from_s: f64,
     to_s: f64,
+    episodes: OnceCell<Result<Episodes<'a>, Missing>>,
 }
 
 impl<'a> Side<'a> {
@@ -22,12 +27,22 @@ impl<'a> Side<'a> {
         role: Role,
         (from_s, to_s): (f64, f64),
     ) -> Self {
-        Self { name, role, end: evidence.end(name), from_s, to_s }
+        let end = evidence.end(name);
+        Self { name, role, end, from_s, to_s, episodes: OnceCell::new() }
     }
 
     /// The end's evidence.
     pub fn end(&self) -> Result<&'a End, Missing> {
         self.end.clone()
+    }
+
+    /// When the flows lost something, over the whole run.
+    ///
+    /// # Errors
+    /// If no flow reports what it sent again.
+    pub fn episodes(&self) -> Result<&Episodes<'a>, Missing> {
+        let made = || Episodes::of(self.connections()?);
+        self.episodes.get_or_init(made).as_ref().map_err(Missing::clone)
     }
 
     /// Whether the end counted anything during the measurement. Of a host that serves by another program, only the settings
