@@ -22,7 +22,7 @@ pub fn kept_at_loss(view: &View) -> f64 {
 /// loss, bits per second. `None` if nothing was lost.
 pub fn rate_at_loss(view: &View) -> Result<Option<f64>, Missing> {
     let side = &view.sender;
-    let loss = side.lasting_loss()?.share;
+    let loss = side.episodes()?.lost_share_since()?;
     if loss <= 0.0 {
         return Ok(None);
     }

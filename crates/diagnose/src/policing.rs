@@ -187,7 +187,7 @@ impl Marks {
     fn of(view: &View) -> Result<Self, Missing> {
         let backs_off = view.backs_off_at_loss()?;
         // One that does not back off finds the rate of any path by losses, and these show no pattern of what is lost since.
-        let lasts = backs_off || view.sender.lasting_loss()?.segments >= MIN_LASTING_SEGMENTS;
+        let lasts = backs_off || view.sender.episodes()?.since()?.lost >= MIN_LASTING_SEGMENTS;
         let losses = view.sender.losses().ok().filter(|_| lasts);
         let base = view.sender.min_rtt_s()?;
         let until_s = STARTUP_S.max(STARTUP_ROUND_TRIPS * base);

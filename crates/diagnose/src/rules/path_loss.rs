@@ -91,17 +91,17 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     if !view.is_tcp() {
         return datagrams(view);
     }
-    let lasting = view.sender.lasting_loss()?;
-    let share = lasting.share;
+    let episodes = view.sender.episodes()?;
+    let (lasting, share) = (episodes.since()?.lost, episodes.lost_share_since()?);
     let held = held_by_losses(view)?;
     if lost_elsewhere(view)? || held.is_nothing() || queue_is_full(view) || has_ended(view)? {
         return Ok(None);
     }
     if !held.is_most() {
-        let Some(confidence) = contributes(view, lasting.segments)? else { return Ok(None) };
+        let Some(confidence) = contributes(view, lasting)? else { return Ok(None) };
         return stream(view, share, confidence)?.found();
     }
-    if lasting.segments < MIN_RETRANSMISSIONS {
+    if lasting < MIN_RETRANSMISSIONS {
         let all = view.sender.retransmitted_segments_in_all()?;
         let by_chance =
             all >= MIN_RETRANSMISSIONS && view.backs_off_at_loss()? && cut_by_chance(view)?;

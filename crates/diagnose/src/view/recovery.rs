@@ -8,38 +8,9 @@ use std::collections::HashMap;
 
 use goodput_model::{FlowSample, Missing, Sample, TcpInfo};
 
-use super::{Side, positive};
-
-/// `TCP_CA_Open` of include/uapi/linux/tcp.h: nothing is missing.
-const CA_OPEN: u64 = 0;
-
-/// Losses after the first recovery.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LastingLoss {
-    /// Segments retransmitted.
-    pub segments: f64,
-    /// Share of the bytes that were retransmitted.
-    pub share: f64,
-}
+use super::Side;
 
 impl<'a> Side<'a> {
-    /// Retransmissions after each flow's first recovery, all flows together; those of the window
-    /// if no flow ever recovered.
-    pub fn lasting_loss(&self) -> Result<LastingLoss, Missing> {
-        let (mut again, mut sent, mut segments) = (0.0, 0.0, 0.0);
-        for flow in self.tcp_series()? {
-            let Some(last) = flow.last() else { continue };
-            let settled = settled(&flow).unwrap_or(0);
-            let first = flow[settled];
-            let grown = |from: u64, to: u64| to.saturating_sub(from) as f64;
-            again += grown(first.retrans_bytes()?, last.retrans_bytes()?);
-            sent += grown(first.sent_bytes()?, last.sent_bytes()?);
-            segments += grown(first.total_retrans_segments()?, last.total_retrans_segments()?);
-        }
-        let share = again / positive(sent, "the bytes sent")?;
-        Ok(LastingLoss { segments, share })
-    }
-
     /// Thresholds to which the congestion window was cut, segments, for the flow with most of
     /// them. A full queue cuts a window at the same size each time, after the first; chance cuts at any size.
     pub fn cuts(&self) -> Result<Vec<f64>, Missing> {
@@ -75,33 +46,12 @@ impl<'a> Side<'a> {
     }
 }
 
-/// The first sample after the first recovery; `None` if nothing was lost or nothing recovered.
-fn settled(flow: &[&TcpInfo]) -> Option<usize> {
-    let lost = |tcp: &TcpInfo| tcp.total_retrans_segments.is_some_and(|count| count > 0);
-    let first = flow.iter().position(|tcp| lost(tcp))?;
-    let open = |tcp: &TcpInfo| tcp.ca_state == Some(CA_OPEN);
-    flow[first..].iter().position(|tcp| open(tcp)).map(|after| first + after)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::Case;
     use crate::view::View;
     use goodput_model::Known;
-
-    #[test]
-    fn what_overshooting_cost_does_not_last() {
-        let case = Case::healthy().tcp(|tcp, number| {
-            tcp.ca_state = Some(if (3..7).contains(&number) { 3 } else { 0 });
-            tcp.total_retrans_segments = Some(if number < 3 { 0 } else { 700 + number / 10 });
-            tcp.retrans_bytes = tcp.total_retrans_segments.map(|n| n * 1448);
-        });
-        let evidence = case.evidence();
-        let lasting = View::new(&evidence).sender.lasting_loss().unwrap();
-        assert_eq!(lasting.segments, 4.0);
-        assert!(lasting.share < 1e-4, "{lasting:?}");
-    }
 
     /// Looking each flow up in each sample would take many seconds for these.
     #[test]
@@ -125,14 +75,6 @@ mod tests {
             let counts = series.iter().map(|tcp| tcp.total_retrans_segments.unwrap());
             assert!(counts.eq(flow..flow + samples), "flow {flow}");
         }
-    }
-
-    #[test]
-    fn a_recovery_that_never_ends_lasts() {
-        let case = Case::path_loss().retransmitted(0.05).tcp(|tcp, _| tcp.ca_state = Some(3));
-        let evidence = case.evidence();
-        let lasting = View::new(&evidence).sender.lasting_loss().unwrap();
-        assert!((lasting.share - 0.05 / 1.05).abs() < 0.001, "{lasting:?}");
     }
 
     #[test]
