@@ -83,7 +83,7 @@ fn has_ended(view: &View) -> Result<bool, Missing> {
     }
     // Chance cuts a window before or since, as often as segments were sent.
     let before_share = before.sent / positive(before.sent + since.sent, "the packets sent")?;
-    let cuts = view.sender.cuts()?.len();
+    let cuts = view.sender.episodes()?.cuts_segments()?.len();
     Ok(before_share.powf(cuts as f64) < MAX_ACCIDENT)
 }
 
@@ -198,7 +198,7 @@ fn cut_by_chance(view: &View) -> Result<bool, Missing> {
     if view.sender.queue_stands()? || path_is_full(view) {
         return Ok(false);
     }
-    let cuts = view.sender.cuts()?;
+    let cuts = view.sender.episodes()?.cuts_segments()?;
     let cuts = cuts.get(1..).unwrap_or_default();
     let least = cuts.iter().copied().fold(f64::INFINITY, f64::min);
     let most = cuts.iter().copied().fold(0.0, f64::max);
@@ -211,7 +211,7 @@ fn cut_by_chance(view: &View) -> Result<bool, Missing> {
 /// accident.
 fn cut_early(view: &View) -> Result<Option<Confidence>, Missing> {
     let lost = view.sender.retransmitted_segments_in_all()?;
-    let cuts = view.sender.cuts()?;
+    let cuts = view.sender.episodes()?.cuts_segments()?;
     let largest = cuts.iter().copied().fold(0.0, f64::max) / kept_at_loss(view);
     let window = view.sender.congestion_window_bytes()? / view.sender.mss_bytes()?;
     let grown = !cuts.is_empty() && window >= MIN_OUTGROWN_WINDOW_RATIO * largest;
@@ -377,7 +377,7 @@ mod tests {
         let case = |first: u64, window| {
             let case = Case::path_loss().goodput(3e6).retransmitted(0.0).without_links();
             case.tcp(move |tcp, number| {
-                tcp.total_retrans_segments = Some(if number > 2 { 2 } else { 0 });
+                tcp.total_retrans_segments = Some(u64::from(number > 2) + u64::from(number > 4));
                 tcp.retrans_bytes = tcp.total_retrans_segments.map(|n| n * 1448);
                 tcp.ca_state = Some(0);
                 tcp.snd_ssthresh_segments = Some(if number < first { 7 } else { 6 });

@@ -163,7 +163,7 @@ fn starts_with_time_outs(view: &View, startup: &LossStep) -> Result<bool, Missin
 /// Whether batches are lost from the initial window on, to the end.
 fn loses_all_the_time(view: &View, startup: &LossStep) -> Result<bool, Missing> {
     let at_once =
-        view.sender.cuts()?.first().is_some_and(|left| *left <= INITIAL_WINDOW_SSTHRESH_SEGMENTS);
+        view.sender.episodes()?.cuts_segments()?.first().is_some_and(|left| *left <= INITIAL_WINDOW_SSTHRESH_SEGMENTS);
     let (_, since) = view.sender.losses_until(startup.seconds)?;
     Ok(since.share() >= MIN_CONSTANT_LOSS_SHARE && at_once)
 }

@@ -1,8 +1,4 @@
-//! Lasting losses, as opposed to the cost of overshooting at the start.
-//!
-//! A sender that finds the rate of a path for the first time sends at up to twice that rate for a round trip,
-//! and half of this may be lost. This ends with the first recovery (RFC 6675), and says nothing about
-//! the path.
+//! The tcp_info of each flow over the whole measurement.
 
 use std::collections::HashMap;
 
@@ -11,25 +7,6 @@ use goodput_model::{FlowSample, Missing, Sample, TcpInfo};
 use super::Side;
 
 impl<'a> Side<'a> {
-    /// Thresholds to which the congestion window was cut, segments, for the flow with most of
-    /// them. A full queue cuts a window at the same size each time, after the first; chance cuts at any size.
-    pub fn cuts(&self) -> Result<Vec<f64>, Missing> {
-        let mut most = Vec::new();
-        for flow in self.tcp_series()? {
-            let mut cuts: Vec<u64> = Vec::new();
-            for tcp in &flow {
-                let threshold = tcp.snd_ssthresh_segments()?;
-                if threshold < TcpInfo::INFINITE_SSTHRESH && cuts.last() != Some(&threshold) {
-                    cuts.push(threshold);
-                }
-            }
-            if cuts.len() > most.len() {
-                most = cuts;
-            }
-        }
-        Ok(most.into_iter().map(|segments| segments as f64).collect())
-    }
-
     /// The tcp_info of each flow over the whole measurement.
     pub(super) fn tcp_series(&self) -> Result<Vec<Vec<&'a TcpInfo>>, Missing> {
         let samples: Vec<&'a Sample> =
@@ -75,19 +52,5 @@ mod tests {
             let counts = series.iter().map(|tcp| tcp.total_retrans_segments.unwrap());
             assert!(counts.eq(flow..flow + samples), "flow {flow}");
         }
-    }
-
-    #[test]
-    fn cuts_are_distinguished_by_their_threshold() {
-        let case = Case::healthy().tcp(|tcp, number| {
-            tcp.snd_ssthresh_segments = Some(match number {
-                0..5 => TcpInfo::INFINITE_SSTHRESH,
-                5..20 => 1784,
-                20..30 => 1117,
-                _ => 411,
-            });
-        });
-        let evidence = case.evidence();
-        assert_eq!(View::new(&evidence).sender.cuts().unwrap(), [1784.0, 1117.0, 411.0]);
     }
 }
