@@ -7,7 +7,7 @@ use crate::view::View;
 
 /// Difference of the information criterion from which evidence is very strong (Kass and Raftery 1995, "Bayes Factors",
 /// section 3.2).
-pub const MIN_VERY_STRONG_DIFFERENCE: f64 = 10.0;
+const MIN_VERY_STRONG_DIFFERENCE: f64 = 10.0;
 
 /// The limit, and how clearly it does.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -4,8 +4,8 @@ use goodput_model::{Confidence, LossModel, Missing};
 
 use crate::account::{Part, held};
 use crate::elimination::is_local;
-use crate::fitted_limit::{FittedLimit, MIN_VERY_STRONG_DIFFERENCE};
-use crate::loss::{loss, lost_while, start_apart};
+use crate::fitted_limit::FittedLimit;
+use crate::loss::{loss, lost_while};
 use crate::lost_elsewhere::lost_elsewhere;
 use crate::parts;
 use crate::thresholds::{MAX_PLATEAU_SPREAD_RATIO, MIN_HEAVY_LOSS_SHARE};
@@ -17,10 +17,6 @@ use crate::view::{Bursts, LossStep, Losses, View};
 /// itself by chance; if something else holds the rate, chance gives 1 too, but no clusters.
 const MIN_LOST_PER_EXTRA_SENT: f64 = 0.5;
 const MIN_LOSS_CORRELATION: f64 = 0.6;
-/// Time from the start by which slow start has reached the limit, seconds; on a longer path this number of
-/// round trips.
-const STARTUP_S: f64 = 0.3;
-const STARTUP_ROUND_TRIPS: f64 = 8.0;
 /// Lost share of slow start from which it overshot a limit, with the least number of lost packets and the
 /// least ratio to the share lost since. Measured: 11 to 33 % at a policer, at most 2 % at 1 % by chance.
 const MIN_OVERSHOOT_SHARE: f64 = 0.05;
@@ -189,13 +185,12 @@ impl Marks {
         // One that does not back off finds the rate of any path by losses, and these show no pattern of what is lost since.
         let lasts = backs_off || view.sender.episodes()?.since()?.lost >= MIN_LASTING_SEGMENTS;
         let losses = view.sender.losses().ok().filter(|_| lasts);
-        let base = view.sender.min_rtt_s()?;
-        let until_s = STARTUP_S.max(STARTUP_ROUND_TRIPS * base);
-        let (all, since) = view.sender.losses_until(until_s)?;
-        let startup = overshoot(view, until_s, all, &since)?;
+        let episodes = view.sender.episodes()?;
+        let (startup, since) = (episodes.start()?, episodes.since()?);
         let overshot = view.needs_start().is_ok()
             && overshoots(&startup, &since)
-            && same_level(view, until_s)?
+            && episodes.began_in_slow_start()?
+            && same_level(view)?
             && !queue_showed(view)?;
         let slope = losses.as_ref().and_then(Losses::elasticity);
         // What is lost follows what is sent too closely for chance, though a little less passes at times.
@@ -283,20 +278,6 @@ fn overshoots(startup: &LossStep, since: &LossStep) -> bool {
     much || by_far(startup, since)
 }
 
-/// What slow start lost: until the sample at which it had lost the largest share, if that is clearly not the chance which
-/// has taken the later losses; else all until `until_s`. On a short path, slow start is a small part of that time.
-fn overshoot(
-    view: &View,
-    until_s: f64,
-    all: LossStep,
-    since: &LossStep,
-) -> Result<LossStep, Missing> {
-    let worst = view.sender.worst_start(until_s)?;
-    let apart = start_apart(view, worst.sent, worst.lost);
-    let stands_out = apart.is_ok_and(|apart| apart >= MIN_VERY_STRONG_DIFFERENCE);
-    Ok(if stands_out && overshoots(&worst, since) { worst } else { all })
-}
-
 fn by_far(startup: &LossStep, since: &LossStep) -> bool {
     startup.share() >= MIN_FAINT_OVERSHOOT_SHARE
         && startup.lost >= MIN_FAINT_OVERSHOOT_PACKETS
@@ -310,9 +291,9 @@ fn is_regular(view: &View, most: f64) -> Result<bool, Missing> {
 }
 
 /// Whether the congestion window still is where slow start ended.
-fn same_level(view: &View, until_s: f64) -> Result<bool, Missing> {
+fn same_level(view: &View) -> Result<bool, Missing> {
     let (_, middle, _) = view.sender.congestion_window_deciles()?;
-    let ended = view.sender.slow_start_threshold_at(until_s)?;
+    let ended = view.sender.episodes()?.start_cut_to_segments()?;
     Ok(ended.is_none_or(|segments| middle >= MIN_SAME_LEVEL_CWND_RATIO * segments))
 }
 

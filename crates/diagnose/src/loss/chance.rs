@@ -2,7 +2,7 @@
 
 use goodput_model::LossModel;
 
-use super::fit::{EXCESSES, Fit, best_excess, interval, nats, share_interval, step_nats, sums};
+use super::fit::{EXCESSES, Fit, best_excess, interval, share_interval, step_nats, sums};
 use super::series::LossStep;
 
 /// Each segment is lost with the same chance.
@@ -30,20 +30,6 @@ pub fn runs(flows: &[&[LossStep]]) -> Option<Fit> {
             interval(EXCESSES.into_iter().map(|excess| (run(excess), at(excess)))),
         )
         .sound()
-}
-
-/// By how much the information criterion is better if these lost segments of slow start have a share of their own than if chance
-/// takes the same share, in runs as long, of them and of these steps.
-pub fn start_apart(flows: &[&[LossStep]], sent: f64, lost: f64) -> f64 {
-    let (later_sent, later_lost) = sums(flows.iter().copied().flatten());
-    let of = |share| Chance { flows, share, steps: flows.iter().map(|steps| steps.len()).sum() };
-    let later = of(if later_sent > 0.0 { later_lost / later_sent } else { 0.0 });
-    let same = of((later_lost + lost) / (later_sent + sent));
-    let both = |of: &Chance, mean| {
-        best_excess(|excess| of.nats(of.share, excess) + nats(lost, mean, excess)).1
-    };
-    let (one, two) = (both(&same, sent * same.share), both(&later, lost));
-    2.0 * (two - one) - (same.steps as f64 + 1.0).ln()
 }
 
 struct Chance<'a> {

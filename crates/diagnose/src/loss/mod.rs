@@ -68,18 +68,6 @@ fn stand_out(flows: &[Flow], outages: &[(f64, f64)]) -> bool {
     best(|of| &of.whole) - interrupted >= MIN_APART
 }
 
-/// Whether the losses of slow start are clearly not the chance that has taken the later ones: by how much two shares explain
-/// them better than one, in the information criterion.
-///
-/// # Errors
-/// Those of [`loss`].
-pub fn start_apart(view: &View, sent: f64, lost: f64) -> Result<f64, Missing> {
-    view.needs_tcp()?;
-    let flows = series::flows(view)?;
-    let lasting: Vec<&[LossStep]> = flows.iter().map(Flow::after_first_loss).collect();
-    Ok(chance::start_apart(&lasting, sent, lost))
-}
-
 /// Whether most of what was lost, slow start included, was lost while so many seconds of queue stood, before the loss and
 /// after it.
 ///
@@ -177,23 +165,6 @@ mod tests {
             cut: None,
         };
         vec![Flow { steps: (0..).zip(lost).map(step).collect(), ..Flow::default() }]
-    }
-
-    /// By how much this many of the first 93 segments are apart from these of 40 in each later round trip.
-    fn apart(lost: f64, later: [f64; 40]) -> f64 {
-        let flows = steps(&later);
-        let lasting: Vec<_> = flows.iter().map(|flow| &flow.steps[..]).collect();
-        chance::start_apart(&lasting, 93.0, lost)
-    }
-
-    #[test]
-    fn slow_start_stands_out_if_chance_takes_less_later() {
-        let single = [1.0; 40];
-        assert!(apart(17.0, single) > 20.0 && apart(4.0, single) < 0.0);
-        let in_runs = std::array::from_fn(|number| if number % 5 == 0 { 8.0 } else { 0.0 });
-        assert!(apart(17.0, in_runs) < 4.0);
-        // After so many steps without losses, one run of them is as likely.
-        assert!(apart(2.0, [0.0; 40]) < 10.0);
     }
 
     /// Two outages of two steps each.

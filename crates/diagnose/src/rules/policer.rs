@@ -255,7 +255,8 @@ mod tests {
         let case = Case::path_loss().without_links().goodput(10.6e6).wobble(0.0).tcp(flat);
         let case = case.tcp(|tcp, number| {
             tcp.snd_cwnd_segments = Some(17 + number % 6);
-            tcp.snd_ssthresh_segments = Some(20);
+            tcp.snd_ssthresh_segments =
+                Some(if number == 0 { TcpInfo::INFINITE_SSTHRESH } else { 20 });
         });
         counted(case, 900, |number| if number < 2 { 25 } else { number % 2 })
     }
