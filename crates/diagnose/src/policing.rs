@@ -5,7 +5,7 @@ use goodput_model::{Confidence, LossModel, Missing};
 use crate::account::{Part, held};
 use crate::elimination::is_local;
 use crate::fitted_limit::FittedLimit;
-use crate::loss::{loss, lost_while};
+use crate::loss::loss;
 use crate::lost_elsewhere::lost_elsewhere;
 use crate::parts;
 use crate::thresholds::{MAX_PLATEAU_SPREAD_RATIO, MIN_HEAVY_LOSS_SHARE};
@@ -73,9 +73,6 @@ const UNQUEUED_S: f64 = 0.0004;
 const UNQUEUED_NEARBY_S: f64 = 0.001;
 const NEARBY_S: f64 = 0.0005;
 const UNQUEUED_SHARE: f64 = 0.03;
-/// How many times as much may wait while slow start overshoots and the smoothed round-trip time is new.
-const STARTUP_UNQUEUED_RATIO: f64 = 3.0;
-
 /// A limit on the path that drops packets at once instead of queueing them.
 pub struct Policing {
     /// What shows it.
@@ -138,13 +135,8 @@ impl WaitBound {
 /// it, and the mean round trip says little of that time.
 fn queue_dropped(view: &View) -> Result<bool, Missing> {
     let least = WaitBound::of(view)?;
-    Ok(lost_while(view, |waits_s| least.is_queue(waits_s)).unwrap_or(false))
-}
-
-/// Whether packets waited on the path when slow start met the limit.
-fn queue_showed(view: &View) -> Result<bool, Missing> {
-    let waited = view.sender.rtt_at_first_loss_s()? - view.sender.min_rtt_s()?;
-    Ok(WaitBound::of(view)?.is_queue(waited / STARTUP_UNQUEUED_RATIO))
+    let episodes = view.sender.episodes()?;
+    episodes.lost_while(view.sender.min_rtt_s()?, |waits_s| least.is_queue(waits_s))
 }
 
 /// What a limit without a queue leaves behind.
@@ -190,8 +182,7 @@ impl Marks {
         let overshot = view.needs_start().is_ok()
             && overshoots(&startup, &since)
             && episodes.began_in_slow_start()?
-            && same_level(view)?
-            && !queue_showed(view)?;
+            && same_level(view)?;
         let slope = losses.as_ref().and_then(Losses::elasticity);
         // What is lost follows what is sent too closely for chance, though a little less passes at times.
         let follows = slope.is_some_and(|(_, r)| r >= MIN_CLOSE_CORRELATION);

@@ -68,18 +68,6 @@ fn stand_out(flows: &[Flow], outages: &[(f64, f64)]) -> bool {
     best(|of| &of.whole) - interrupted >= MIN_APART
 }
 
-/// Whether most of what was lost, slow start included, was lost while so many seconds of queue stood, before the loss and
-/// after it.
-///
-/// # Errors
-/// Those of [`loss`].
-pub fn lost_while(view: &View, is_queue: impl Fn(f64) -> bool) -> Result<bool, Missing> {
-    view.needs_tcp()?;
-    let steps = totals(&series::points(view)?, view.sender.min_rtt_s()?);
-    let lost = |of: &dyn Fn(&&Total) -> bool| steps.iter().filter(of).map(|s| s.lost).sum::<f64>();
-    Ok(2.0 * lost(&|step| is_queue(step.least_queue_s)) > lost(&|_| true))
-}
-
 /// What explains the steps of flows, and of all flows together; a queue is longer than `late_s`, seconds.
 fn fitted(flows: &[Flow], steps: &[Total], late_s: f64) -> Loss {
     let order = Order::of(flows);

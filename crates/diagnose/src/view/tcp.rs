@@ -156,17 +156,6 @@ impl Side<'_> {
         Ok(median(all.into_iter().filter(is_set).collect(), "tcp_info.snd_ssthresh").ok())
     }
 
-    /// Smoothed round-trip time, seconds, of the flow that first had to retransmit, in the first sample
-    /// that shows the retransmission.
-    pub fn rtt_at_first_loss_s(&self) -> Result<f64, Missing> {
-        let flows = self.end()?.samples.iter().flat_map(|sample| &sample.flows);
-        let lost = |tcp: &&TcpInfo| tcp.total_retrans_segments().is_ok_and(|lost| lost > 0);
-        let mine = flows.filter(|f| f.role == self.role).filter_map(|f| f.tcp.value());
-        let first =
-            mine.into_iter().find(lost).ok_or_else(|| Missing::because("nothing was lost"))?;
-        Ok(first.rtt_us()? as f64 / 1e6)
-    }
-
     /// The flows of the first detailed sample at or after `at_s`.
     fn first_after(&self, at_s: f64) -> Result<impl Iterator<Item = &FlowSample>, Missing> {
         let mut samples = self.end()?.samples.iter().filter(|sample| !sample.flows.is_empty());
