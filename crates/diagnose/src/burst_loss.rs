@@ -5,9 +5,6 @@ use goodput_model::Missing;
 use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::{LossStep, View};
 
-/// Time after which slow start has met a queue too short for its bursts, seconds, or round trips.
-const STARTUP_S: f64 = 0.3;
-const STARTUP_ROUND_TRIPS: f64 = 10.0;
 /// Packets lost at once, and their share of those sent by then, that chance does not explain. At 1 % chance
 /// takes 8 of 200 once in 3000 times. Measured: 11 of 253 and 17 of 203 at queues of 10 packets.
 const MIN_BURST_PACKETS: f64 = 8.0;
@@ -24,9 +21,9 @@ const RENO_KEPT_WINDOW_SHARE: f64 = 0.5;
 /// The losses of slow start, and what has passed since.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BurstLoss {
-    /// Packets sent and lost until the lost share was largest.
+    /// Packets sent and lost until the first losses were repaired.
     pub start: LossStep,
-    /// Packets sent and lost since the end of slow start.
+    /// Packets sent and lost since then.
     pub since: LossStep,
     /// Congestion window at which the burst was lost, segments.
     pub window: f64,
@@ -43,12 +40,9 @@ impl BurstLoss {
         if !view.backs_off_at_loss()? || view.needs_start().is_err() {
             return Ok(None);
         }
-        let until_s = STARTUP_S.max(STARTUP_ROUND_TRIPS * view.sender.min_rtt_s()?);
-        let Ok(start) = view.sender.worst_start(until_s) else { return Ok(None) };
-        let (_, since) = view.sender.losses_until(until_s)?;
-        let Some(left) = view.sender.slow_start_threshold_at(start.seconds)? else {
-            return Ok(None);
-        };
+        let episodes = view.sender.episodes()?;
+        let (start, since) = (episodes.start()?, episodes.since()?);
+        let Some(left) = episodes.start_cut_to_segments()? else { return Ok(None) };
         let reno = view.congestion()? == "reno";
         let leaves = if reno { RENO_KEPT_WINDOW_SHARE } else { CUBIC_KEPT_WINDOW_SHARE };
         let (window, (_, _, passed)) = (left / leaves, view.sender.congestion_window_deciles()?);
