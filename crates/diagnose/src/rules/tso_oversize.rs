@@ -80,7 +80,7 @@ const MAX_CRAWL_BITS_PER_S: f64 = 5e6;
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
     view.needs_start()?;
-    let startup = view.sender.worst_start(STARTUP_S)?;
+    let startup = view.sender.episodes()?.start()?;
     let (_, window, _) = view.sender.congestion_window_deciles()?;
     let most = starts_with_time_outs(view, &startup)?
         && (startup.share() >= MIN_STARTUP_LOSS_SHARE || loses_all_the_time(view, &startup)?);
@@ -162,9 +162,13 @@ fn starts_with_time_outs(view: &View, startup: &LossStep) -> Result<bool, Missin
 
 /// Whether batches are lost from the initial window on, to the end.
 fn loses_all_the_time(view: &View, startup: &LossStep) -> Result<bool, Missing> {
-    let at_once =
-        view.sender.episodes()?.cuts_segments()?.first().is_some_and(|left| *left <= INITIAL_WINDOW_SSTHRESH_SEGMENTS);
-    let (_, since) = view.sender.losses_until(startup.seconds)?;
+    let at_once = view
+        .sender
+        .episodes()?
+        .cuts_segments()?
+        .first()
+        .is_some_and(|left| *left <= INITIAL_WINDOW_SSTHRESH_SEGMENTS);
+    let since = view.sender.episodes()?.since()?;
     Ok(since.share() >= MIN_CONSTANT_LOSS_SHARE && at_once)
 }
 
@@ -199,7 +203,7 @@ fn without_offload(view: &View, device: &str) -> Vec<Change> {
 /// Lost share of what slow start sent first, percent.
 fn witness(view: &View) -> Result<f64, Missing> {
     view.needs_tcp()?;
-    let startup = view.sender.worst_start(STARTUP_S)?;
+    let startup = view.sender.episodes()?.start()?;
     Ok(startup.share() * 100.0)
 }
 
