@@ -43,7 +43,7 @@ use crate::models::{kept_at_loss, rate_at_loss};
 use crate::parts;
 use crate::rule::{Depth, Rule};
 use crate::thresholds::{MIN_FULL_QUEUE_RTT_RATIO, MIN_HEAVY_LOSS_SHARE, MIN_LIMITING_TIME_SHARE};
-use crate::view::{View, positive};
+use crate::view::View;
 
 /// The rule.
 pub const RULE: Rule = Rule {
@@ -74,17 +74,15 @@ const MAX_UNEVEN_CUT_RATIO: f64 = 0.75;
 /// Window over the largest one that was cut, from which it has outgrown it.
 const MIN_OUTGROWN_WINDOW_RATIO: f64 = 1.15;
 
-/// Whether nothing was lost in the second half of the run, which is no chance: what was lost before is what the start has
-/// cost.
+/// Whether losses have ended too early for chance: what was lost before is what the start has cost.
 fn has_ended(view: &View) -> Result<bool, Missing> {
-    let (before, since) = view.sender.losses_by_half()?;
-    if before.lost < MIN_RETRANSMISSIONS || since.lost > 0.0 {
+    if view.sender.retransmitted_segments_in_all()? < MIN_RETRANSMISSIONS {
         return Ok(false);
     }
-    // Chance cuts a window before or since, as often as segments were sent.
-    let before_share = before.sent / positive(before.sent + since.sent, "the packets sent")?;
-    let cuts = view.sender.episodes()?.cuts_segments()?.len();
-    Ok(before_share.powf(cuts as f64) < MAX_ACCIDENT)
+    let episodes = view.sender.episodes()?;
+    // Chance begins an episode as often before as since, for each segment that is sent.
+    let by_chance = episodes.sent_share_at_end()?.powf(episodes.cuts_segments()?.len() as f64);
+    Ok(by_chance < MAX_ACCIDENT)
 }
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {

@@ -65,12 +65,6 @@ impl Side<'_> {
         Ok((parts[0], parts[1]))
     }
 
-    /// The same, split at the middle of the whole run, slow start included.
-    pub fn losses_by_half(&self) -> Result<(LossStep, LossStep), Missing> {
-        let whole = self.steps(self.end()?.samples.iter(), sent_again)?;
-        self.losses_until(whole.iter().map(|step| step.seconds).sum::<f64>() / 2.0)
-    }
-
     /// Packets sent and lost from the start to the detailed sample before `until_s` at which the lost
     /// share was largest.
     pub fn worst_start(&self, until_s: f64) -> Result<LossStep, Missing> {
