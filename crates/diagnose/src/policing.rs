@@ -73,6 +73,7 @@ const UNQUEUED_S: f64 = 0.0004;
 const UNQUEUED_NEARBY_S: f64 = 0.001;
 const NEARBY_S: f64 = 0.0005;
 const UNQUEUED_SHARE: f64 = 0.03;
+
 /// A limit on the path that drops packets at once instead of queueing them.
 pub struct Policing {
     /// What shows it.
@@ -174,11 +175,11 @@ pub struct Marks {
 impl Marks {
     fn of(view: &View) -> Result<Self, Missing> {
         let backs_off = view.backs_off_at_loss()?;
-        // One that does not back off finds the rate of any path by losses, and these show no pattern of what is lost since.
-        let lasts = backs_off || view.sender.episodes()?.since()?.lost >= MIN_LASTING_SEGMENTS;
-        let losses = view.sender.losses().ok().filter(|_| lasts);
         let episodes = view.sender.episodes()?;
         let (startup, since) = (episodes.start()?, episodes.since()?);
+        // One that does not back off finds the rate of any path by losses, and these show no pattern of what is lost since.
+        let lasts = backs_off || since.lost >= MIN_LASTING_SEGMENTS;
+        let losses = view.sender.losses().ok().filter(|_| lasts);
         let overshot = view.needs_start().is_ok()
             && overshoots(&startup, &since)
             && episodes.began_in_slow_start()?

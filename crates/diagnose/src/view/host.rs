@@ -1,6 +1,6 @@
 //! Counts of a host's device, queue and backlog between the two snapshots.
 
-use goodput_model::Missing;
+use goodput_model::{Missing, TcpInfo};
 
 use super::{Side, positive};
 use crate::names;
@@ -38,7 +38,7 @@ impl<'a> Side<'a> {
     /// device without a queue counts none there; what TCP sent stands in for them.
     pub fn departures(&self) -> Result<f64, Missing> {
         let queued = self.grown(names::QDISC_PACKETS)? as f64;
-        let sent = if queued > 0.0 { queued } else { self.losses_until(0.0)?.1.sent };
+        let sent = if queued > 0.0 { queued } else { self.in_all(TcpInfo::data_segs_out)? };
         Ok(sent + self.queue_drops()? + self.departure_drops())
     }
 

@@ -52,33 +52,6 @@ impl Side<'_> {
         Losses::of(self.steps(self.samples()?, gaps)?)
     }
 
-    /// Packets sent and lost from the start to the first detailed sample at or after `until_s`, and
-    /// after that sample.
-    pub fn losses_until(&self, until_s: f64) -> Result<(LossStep, LossStep), Missing> {
-        let whole = self.steps(self.end()?.samples.iter(), sent_again)?;
-        let mut parts = [LossStep { seconds: 0.0, sent: 0.0, lost: 0.0 }; 2];
-        let mut at_s = 0.0;
-        for step in whole {
-            parts[usize::from(at_s >= until_s)].add(&step);
-            at_s += step.seconds;
-        }
-        Ok((parts[0], parts[1]))
-    }
-
-    /// Packets sent and lost from the start to the detailed sample before `until_s` at which the lost
-    /// share was largest.
-    pub fn worst_start(&self, until_s: f64) -> Result<LossStep, Missing> {
-        let none = LossStep { seconds: 0.0, sent: 0.0, lost: 0.0 };
-        let (mut sum, mut worst) = (none, none);
-        for step in self.steps(self.end()?.samples.iter(), sent_again)? {
-            sum.add(&step);
-            if sum.seconds <= until_s && sum.share() > worst.share() {
-                worst = sum;
-            }
-        }
-        positive(sum.sent, "the packets sent").map(|_| worst)
-    }
-
     fn steps<'a>(
         &self,
         samples: impl Iterator<Item = &'a Sample>,
@@ -137,12 +110,6 @@ impl LossStep {
     /// Lost share of the packets sent; 0 if nothing was sent.
     pub fn share(&self) -> f64 {
         if self.sent > 0.0 { self.lost / self.sent } else { 0.0 }
-    }
-
-    fn add(&mut self, other: &Self) {
-        self.seconds += other.seconds;
-        self.sent += other.sent;
-        self.lost += other.lost;
     }
 
     /// Packets that passed in each second.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use goodput_model::{FlowSample, Missing, TcpInfo};
+use goodput_model::{Missing, TcpInfo};
 
 use super::{Side, mean, median, positive};
 
@@ -146,22 +146,6 @@ impl Side<'_> {
         let all = self.tcp_gauges(TcpInfo::snd_ssthresh_segments)?;
         deciles(all.into_iter().filter(is_set).collect())
             .ok_or_else(|| Missing::because("no slow start threshold was set in the window"))
-    }
-
-    /// Median slow start threshold of the flows about `at_s` seconds after the start, segments;
-    /// `None` if it was not set by then.
-    pub fn slow_start_threshold_at(&self, at_s: f64) -> Result<Option<f64>, Missing> {
-        let read = |f: &FlowSample| Ok(f.tcp.get()?.snd_ssthresh_segments()? as f64);
-        let all = self.first_after(at_s)?.map(read).collect::<Result<Vec<f64>, Missing>>()?;
-        Ok(median(all.into_iter().filter(is_set).collect(), "tcp_info.snd_ssthresh").ok())
-    }
-
-    /// The flows of the first detailed sample at or after `at_s`.
-    fn first_after(&self, at_s: f64) -> Result<impl Iterator<Item = &FlowSample>, Missing> {
-        let mut samples = self.end()?.samples.iter().filter(|sample| !sample.flows.is_empty());
-        let found = samples.find(|sample| sample.at_s >= at_s);
-        let found = found.ok_or_else(|| Missing::because("no detailed sample that late"))?;
-        Ok(found.flows.iter().filter(|flow| flow.role == self.role))
     }
 
     /// Median of the bytes in flight.
