@@ -19,6 +19,7 @@ mod closed_window;
 mod cpu_bound;
 mod datagram_rate;
 mod diagnosis;
+mod dropping_rate;
 mod elimination;
 mod filled_buffer;
 mod finding;

@@ -3,6 +3,7 @@
 use goodput_model::{Confidence, Missing};
 
 use crate::account::path_share;
+use crate::dropping_rate::DroppingRate;
 use crate::elimination::{
     host_is_short, hosts_have_time, is_local, reader_keeps_up, reads_in_time,
 };
@@ -72,6 +73,7 @@ fn loss_explains(view: &View) -> Result<bool, Missing> {
     let backs_off = view.backs_off_at_loss().unwrap_or(true);
     let modelled = rate_at_loss(view).ok().flatten();
     Ok(!queue
+        && DroppingRate::of(view).is_none()
         && backs_off
         && modelled.is_some_and(|rate| rate < 2.0 * view.goodput().unwrap_or(0.0)))
 }
@@ -95,6 +97,8 @@ pub struct Mark {
     pub round: Option<RoundRate>,
     /// Share of the bytes that were sent again.
     pub loss: f64,
+    /// The rate by what all flows lost together.
+    pub drops: Option<DroppingRate>,
 }
 
 impl Mark {
@@ -106,6 +110,7 @@ impl Mark {
             delivery: view.sender.delivery_rate(),
             round: round_rate(view, plateau.rate)?,
             loss: view.sender.retransmitted_share().unwrap_or(0.0),
+            drops: DroppingRate::of(view),
         })
     }
 
@@ -126,7 +131,9 @@ impl Mark {
             .as_ref()
             .is_ok_and(|rate| DELIVERY_RATE_AGREES_RATIOS.contains(&(rate / goodput)));
         let paced = !view.backs_off_at_loss().unwrap_or(true) && agrees;
-        let lossy = self.loss > MIN_UNCERTAIN_LOSS_SHARE && !queue && self.round.is_none();
+        let drops = self.drops.is_some();
+        let unexplained = !queue && !drops && self.round.is_none();
+        let lossy = self.loss > MIN_UNCERTAIN_LOSS_SHARE && unexplained;
         // A reader that is kept from its CPU may be what stretches the round trip.
         let doubt = lossy || !reader_keeps_up(view) || reads_in_time(view);
         let long = view.sender.waits_beyond_hosts();
@@ -137,7 +144,7 @@ impl Mark {
         if !self.is_steady() {
             return (queue && long).then_some(Confidence::Possible);
         }
-        match (queue, paced, self.round.is_some()) {
+        match (queue || drops, paced, self.round.is_some()) {
             (false, false, _) => None,
             (true, _, _) | (_, true, true) if !doubt => Some(Confidence::Likely),
             _ => Some(Confidence::Possible),

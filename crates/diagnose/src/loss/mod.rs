@@ -14,6 +14,7 @@ mod fit;
 mod level;
 mod order;
 mod outage;
+mod plateau;
 mod regular;
 mod series;
 #[cfg(test)]
@@ -73,8 +74,8 @@ fn fitted(flows: &[Flow], steps: &[Total], late_s: f64) -> Loss {
     let order = Order::of(flows);
     let (explanation, fits) = match order.is_all() {
         true => (Ok(LossModel::Reordering), Vec::new()),
-        false => match tokens::stands_out(steps) {
-            Some(fits) => (Ok(LossModel::Bucket), fits),
+        false => match of_all(flows, steps, late_s) {
+            Some((model, fits)) => (Ok(model), fits),
             None => of_flows(flows, late_s),
         },
     };
@@ -88,6 +89,13 @@ fn fitted(flows: &[Flow], steps: &[Total], late_s: f64) -> Loss {
         explanation: explanation.into(),
         candidates: order.candidate().into_iter().chain(named(&fits)).collect(),
     }
+}
+
+/// What stands out of the steps of all flows together: a bucket, or a rate.
+fn of_all(flows: &[Flow], steps: &[Total], late_s: f64) -> Option<(LossModel, Vec<Fit>)> {
+    let fits = tokens::stands_out(steps)
+        .or_else(|| plateau::stands_out(steps, late_s).filter(|_| flows.len() > 1))?;
+    Some((fits.first()?.model, fits))
 }
 
 /// What explains the steps of each flow after slow start, and all that could be tried.

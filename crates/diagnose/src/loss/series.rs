@@ -97,6 +97,8 @@ pub struct Point {
     pub needless: f64,
     /// Segments that came late.
     pub late: f64,
+    /// Whether the flow's first episode of losses is over, or it has none.
+    pub has_started: bool,
 }
 
 /// The points of every flow of the sender, in the order of the flows and of time.
@@ -117,8 +119,21 @@ pub fn points(view: &View) -> Result<Vec<Vec<Point>>, Missing> {
     points.sort_by_key(|(flow, _)| *flow);
     match points.is_empty() {
         true => Err(Missing::because("no flow was sampled")),
-        false => Ok(points.into_iter().map(|(_, points)| points).collect()),
+        false => Ok(with_starts(points.into_iter().map(|(_, points)| points), view)?),
     }
+}
+
+/// Points that say whether the start was over, by the episodes of the flows, which are in the same order.
+fn with_starts(
+    points: impl Iterator<Item = Vec<Point>>,
+    view: &View,
+) -> Result<Vec<Vec<Point>>, Missing> {
+    let over_s = view.sender.episodes()?.starts_over_s();
+    let one = |(mut points, over_s): (Vec<Point>, f64)| {
+        points.iter_mut().for_each(|point| point.has_started = point.at_s >= over_s);
+        points
+    };
+    Ok(points.zip(over_s).map(one).collect())
 }
 
 /// Every flow of the sender.
@@ -158,6 +173,7 @@ impl Point {
             repeated: count(TcpInfo::total_retrans_segments)?,
             needless: count(TcpInfo::dsack_dups)?,
             late: count(TcpInfo::reord_seen)?,
+            has_started: false,
         })
     }
 

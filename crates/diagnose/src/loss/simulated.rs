@@ -53,6 +53,7 @@ fn run(path: Path, rng: &mut Xoshiro256PlusPlus) -> (Vec<Point>, f64) {
                 rtt_s: ROUND_TRIP_S + waits_s,
                 jitter_s: 0.0005,
                 repeated,
+                has_started: cut_at > 0.0,
                 ..Point::default()
             });
         }

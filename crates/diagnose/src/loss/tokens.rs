@@ -300,6 +300,7 @@ mod tests {
                 lost,
                 queue_s,
                 least_queue_s: queue_s,
+                has_started: true,
             }
         };
         (0..40).map(step).collect()
@@ -342,6 +343,7 @@ mod tests {
             lost: if number >= 3 && number.is_multiple_of(3) { 20.0 } else { 0.0 },
             queue_s: 0.19,
             least_queue_s: 0.18,
+            has_started: true,
         };
         assert!(stands_out(&(0..40).map(step).collect::<Vec<_>>()).is_none());
     }

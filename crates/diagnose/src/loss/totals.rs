@@ -15,6 +15,8 @@ pub struct Total {
     pub queue_s: f64,
     /// The shorter one.
     pub least_queue_s: f64,
+    /// Whether the start of all flows was over.
+    pub has_started: bool,
 }
 
 impl Total {
@@ -28,7 +30,7 @@ impl Total {
 pub fn totals(flows: &[Vec<Point>], base_s: f64) -> Vec<Total> {
     let Some(first) = flows.first() else { return Vec::new() };
     let lost: Vec<Vec<f64>> = flows.iter().map(|points| super::series::lost(points)).collect();
-    let at = |at_s: f64| -> Option<[f64; 4]> {
+    let at = |at_s: f64| -> Option<([f64; 4], bool)> {
         let mut places = Vec::new();
         for points in flows {
             places.push(points.iter().position(|point| point.at_s == at_s)?);
@@ -39,11 +41,12 @@ pub fn totals(flows: &[Vec<Point>], base_s: f64) -> Vec<Total> {
             each().map(|((points, _), at)| points[*at].rtt_s - base_s).collect();
         queues.sort_by(f64::total_cmp);
         let lost = each().map(|((_, lost), at)| lost[*at]);
-        Some([at_s, passed.sum(), lost.sum(), queues[queues.len() / 2]])
+        let have_started = each().all(|((points, _), at)| points[*at].has_started);
+        Some(([at_s, passed.sum(), lost.sum(), queues[queues.len() / 2]], have_started))
     };
-    let moments: Vec<[f64; 4]> = first.iter().filter_map(|point| at(point.at_s)).collect();
-    let step = |pair: &[[f64; 4]]| {
-        let ([from_s, passed, lost, queue_s], next) = (pair[0], pair[1]);
+    let moments: Vec<([f64; 4], bool)> = first.iter().filter_map(|point| at(point.at_s)).collect();
+    let step = |pair: &[([f64; 4], bool)]| {
+        let (([from_s, passed, lost, queue_s], has_started), (next, _)) = (pair[0], pair[1]);
         let seconds = next[0] - from_s;
         (seconds > 0.0).then(|| Total {
             seconds,
@@ -51,6 +54,7 @@ pub fn totals(flows: &[Vec<Point>], base_s: f64) -> Vec<Total> {
             lost: (next[2] - lost).max(0.0),
             queue_s: queue_s.max(next[3]),
             least_queue_s: queue_s.min(next[3]),
+            has_started,
         })
     };
     moments.windows(2).filter_map(step).collect()

@@ -9,12 +9,13 @@
 //! By elimination and by its traces. The path holds the sender; both ends have CPU left and nobody
 //! throttles them; no window or buffer is full; and the rate is a plateau. In addition, a queue
 //! stretches the round-trip time; on a long path that alone makes the finding possible. Or, with
-//! BBR, which leaves no queue, BBR's own estimate of the rate agrees. A rate that is a round number
-//! × a known share of headers shows which device counts. UDP: what arrives is steadier than random
-//! loss would leave it, whatever was sent, and neither host dropped the rest. If the sender reports
-//! nothing, like a file server: payload arrives steadily, and this host waits for more with an open
-//! window. The finding is then likely if the arriving data shows a queue (tcp_info rcv_rtt), and
-//! possible if it arrives out of order.
+//! BBR, which leaves no queue, BBR's own estimate of the rate agrees. Or, of several flows
+//! together, what passes is steadier than random loss would leave it, however much was sent. A rate
+//! that is a round number × a known share of headers shows which device counts. UDP: what arrives
+//! is steadier than random loss would leave it, whatever was sent, and neither host dropped the
+//! rest. If the sender reports nothing, like a file server: payload arrives steadily, and this host
+//! waits for more with an open window. The finding is then likely if the arriving data shows a
+//! queue (tcp_info rcv_rtt), and possible if it arrives out of order.
 //!
 //! # What to try
 //! Nothing at the hosts. Ask for more, or use another path.
@@ -95,6 +96,9 @@ fn draft(view: &View, seen: &StandingRate) -> Result<Draft, Missing> {
             view.receiver.blocked_share(),
             |waits| view.receiver.waits_text(waits),
         );
+    if let Some(drops) = mark.drops {
+        draft = draft.saw(place, "chance_behind", drops.chance_behind, drops.text());
+    }
     if let Some(round) = &mark.round {
         draft = draft.saw(Place::Path, "round_rate_bits_per_s", round.rate, round.text(stands));
     }

@@ -1,6 +1,7 @@
 //! Evidence for tests: a healthy transfer, and how to change it.
 
 mod causes;
+mod crowd;
 mod make;
 
 use goodput_model::{
@@ -13,6 +14,8 @@ use crate::names;
 use crate::remedy::holes;
 use crate::rule::Rule;
 use crate::view::View;
+
+pub use crowd::crowd;
 
 const SAMPLE_COUNT: u64 = 40;
 const PERIOD_S: f64 = 0.1;

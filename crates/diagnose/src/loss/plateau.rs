@@ -1,0 +1,178 @@
+//! All flows together: a rate that passes, and drops what exceeds it.
+//!
+//! ```text
+//! flows that never send less       each alone: some of a few segments are lost, as by chance
+//! than the path carries            together:   108 108 107 108 108 … segments pass, whatever was sent
+//! ```
+//!
+//! Chance takes each segment alone, so the number that passes varies at least as a binomial one. Of many flows, each has too few
+//! segments to show the difference, and their windows may be as small as they get, so no size tells a limit either. Their sum
+//! tells it: given what was sent, a limit passes as much each time.
+
+use goodput_model::LossModel;
+
+use super::fit::{EXCESSES, Fit, interval, nats as in_runs_nats};
+use super::totals::Total;
+
+/// How far the rate must be ahead of chance, in the information criterion: very strong evidence (Kass and Raftery 1995,
+/// section 3.2).
+const MIN_AHEAD: f64 = 10.0;
+/// Fewer steps show no rate.
+const MIN_STEPS: usize = 8;
+/// Chance that a step is an accident of something else, which any number of losses may be.
+const ACCIDENT: f64 = 0.02;
+/// How much the number that passes may vary beside the rate, segments: samples are not taken at the same point of a packet.
+const DEVIATIONS_SEGMENTS: [f64; 9] = [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0];
+/// Rates that are tried: of the steps that lost something, these quantiles of what passed.
+const RATE_QUANTILES: [f64; 7] = [0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.97];
+/// The lost share, and how long runs are.
+const OF_RANDOM: f64 = 1.0;
+const OF_RUNS: f64 = 2.0;
+/// The rate, and how much it varies.
+const OF_RATE: f64 = 2.0;
+
+/// The rate as an explanation of what all flows lost since their start, and its rivals by chance, the best first; `None` if
+/// the rate does not stand out. A queue is longer than `late_s`, seconds.
+pub fn stands_out(steps: &[Total], late_s: f64) -> Option<Vec<Fit>> {
+    let steps: Vec<&Total> = steps.iter().filter(|step| step.has_started).collect();
+    if steps.len() < MIN_STEPS {
+        return None;
+    }
+    let lossy = || steps.iter().filter(|step| step.lost > 0.0);
+    let queued = lossy().filter(|step| step.queue_s > late_s).count();
+    let model =
+        if 2 * queued > lossy().count() { LossModel::Queue } else { LossModel::SharedFlight };
+    let mut chance = by_chance(&steps)?;
+    let rate = at_a_rate(&steps, model)?;
+    if chance.iter().any(|fit| fit.criterion - rate.criterion < MIN_AHEAD) {
+        return None;
+    }
+    chance.sort_by(|a, b| a.criterion.total_cmp(&b.criterion));
+    Some([vec![rate], chance].concat())
+}
+
+/// Each segment with the same chance, alone or in runs.
+fn by_chance(steps: &[&Total]) -> Option<Vec<Fit>> {
+    let sum = |of: fn(&Total) -> f64| steps.iter().map(|step| of(step)).sum::<f64>();
+    let share = sum(|step| step.lost) / sum(Total::arrived);
+    if !(share > 0.0 && share < 1.0) {
+        return None;
+    }
+    let alone = steps.iter().map(|step| or_accident(binomial_nats(step, share), step)).sum();
+    let runs = EXCESSES.into_iter().skip(1).map(|excess| {
+        let one = |step: &&Total| {
+            let nats = in_runs_nats(step.lost, share * step.arrived(), excess);
+            or_accident(nats - libm::lgamma(step.lost + 1.0), step)
+        };
+        steps.iter().map(one).sum::<f64>()
+    });
+    let runs = runs.fold(f64::NEG_INFINITY, f64::max);
+    Some(vec![
+        Fit::new(LossModel::Random, OF_RANDOM, alone, steps.len()),
+        Fit::new(LossModel::Runs, OF_RUNS, runs, steps.len()),
+    ])
+}
+
+/// Log-likelihood of what a step lost of all that came, if each segment is lost with this chance.
+fn binomial_nats(step: &Total, share: f64) -> f64 {
+    let (lost, passed) = (step.lost, step.passed);
+    let ways =
+        libm::lgamma(step.arrived() + 1.0) - libm::lgamma(lost + 1.0) - libm::lgamma(passed + 1.0);
+    ways + lost * share.ln() + passed * (1.0 - share).ln()
+}
+
+/// What exceeds a rate is lost.
+fn at_a_rate(steps: &[&Total], model: LossModel) -> Option<Fit> {
+    let lossy = steps.iter().filter(|step| step.lost > 0.0);
+    let mut rates: Vec<f64> = lossy.map(|step| step.passed / step.seconds).collect();
+    rates.sort_by(f64::total_cmp);
+    let quantile = |share: f64| rates.get((share * rates.len() as f64) as usize).copied();
+    let at = |rate: f64, deviation: f64| {
+        let one = |step: &&Total| or_accident(beyond_nats(step, rate, deviation), step);
+        steps.iter().map(one).sum::<f64>()
+    };
+    let of = |rate: f64| {
+        let each = DEVIATIONS_SEGMENTS.into_iter().map(|deviation| at(rate, deviation));
+        (rate, each.fold(f64::NEG_INFINITY, f64::max))
+    };
+    let tried: Vec<(f64, f64)> = RATE_QUANTILES.into_iter().filter_map(quantile).map(of).collect();
+    let (rate, nats) = tried.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    Fit::new(model, OF_RATE, nats, steps.len())
+        .with("rate_segments_per_s", rate, interval(tried.into_iter()))
+        .sound()
+}
+
+/// Log-likelihood of what a step lost, if a number that is normally distributed about the rate passes of what came.
+fn beyond_nats(step: &Total, rate: f64, deviation: f64) -> f64 {
+    let below = |passed: f64| {
+        let off = (passed - rate * step.seconds) / deviation;
+        0.5 * libm::erfc(-off / std::f64::consts::SQRT_2)
+    };
+    match step.lost > 0.0 {
+        true => (below(step.passed + 0.5) - below(step.passed - 0.5)).ln(),
+        // More might have passed.
+        false => (1.0 - below(step.passed - 0.5)).ln(),
+    }
+}
+
+/// The same, if some steps are accidents.
+fn or_accident(nats: f64, step: &Total) -> f64 {
+    ((1.0 - ACCIDENT) * nats.exp() + ACCIDENT / (step.arrived() + 1.0)).ln()
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::rngs::Xoshiro256PlusPlus;
+    use rand::{RngExt, SeedableRng};
+
+    use super::*;
+
+    fn total(passed: u32, lost: u32) -> Total {
+        let (passed, lost) = (f64::from(passed), f64::from(lost));
+        Total { seconds: 0.1, passed, lost, queue_s: 0.0, least_queue_s: 0.0, has_started: true }
+    }
+
+    /// Forty steps, of each of which this many segments pass of those that came.
+    fn stands(seed: u64, mut passed: impl FnMut(u32, &mut Xoshiro256PlusPlus) -> u32) -> bool {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let mut step = |_| {
+            let came = rng.random_range(145..175);
+            let passed = passed(came, &mut rng).min(came);
+            total(passed, came - passed)
+        };
+        stands_out(&(0..40).map(&mut step).collect::<Vec<_>>(), 0.001).is_some()
+    }
+
+    #[test]
+    fn what_passes_as_steadily_as_no_chance_lets_it_is_a_rate_s() {
+        assert!((0..20).all(|seed| stands(seed, |_, rng| rng.random_range(107..110))));
+        // As much varies as samples between two packets of 64 flows leave.
+        assert!((0..20).all(|seed| stands(seed, |_, rng| rng.random_range(105..112))));
+    }
+
+    #[test]
+    fn chance_is_no_rate_however_many_flows_it_takes_from() {
+        let alone = |share: f64| {
+            move |came: u32, rng: &mut Xoshiro256PlusPlus| {
+                (0..came).filter(|_| !rng.random_bool(share)).count() as u32
+            }
+        };
+        for share in [0.003, 0.03, 0.33] {
+            assert!((0..50).all(|seed| !stands(seed, alone(share))), "{share}");
+        }
+    }
+
+    #[test]
+    fn a_rate_that_drops_has_its_number_and_its_queue() {
+        let steps: Vec<_> = (0..20).map(|n| total(108, 30 + 7 * (n % 4))).collect();
+        let fits = stands_out(&steps, 0.001).unwrap();
+        assert_eq!(fits[0].model, LossModel::SharedFlight);
+        assert!((fits[0].parameters[0].value - 1080.0).abs() < 1.0, "{fits:?}");
+        let queued: Vec<_> = steps.iter().map(|step| Total { queue_s: 0.02, ..*step }).collect();
+        assert_eq!(stands_out(&queued, 0.001).unwrap()[0].model, LossModel::Queue);
+        assert!(stands_out(&steps[..7], 0.001).is_none());
+        let start: Vec<_> =
+            steps.iter().map(|step| Total { has_started: false, ..*step }).collect();
+        assert!(stands_out(&start, 0.001).is_none());
+    }
+}
