@@ -83,7 +83,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let startup = view.sender.episodes()?.start()?;
     let (_, window, _) = view.sender.congestion_window_deciles()?;
     let most = starts_with_time_outs(view, &startup)?
-        && (startup.share() >= MIN_STARTUP_LOSS_SHARE || loses_all_the_time(view, &startup)?);
+        && (startup.share() >= MIN_STARTUP_LOSS_SHARE || loses_all_the_time(view)?);
     let batches = most && startup.lost >= MIN_LOST_PACKETS && window <= MAX_CWND_SEGMENTS;
     let goodput = view.goodput_or_zero();
     let one_by_one = view.sender.mss_bytes()? * 8.0 / view.sender.rtt_s()?;
@@ -161,7 +161,7 @@ fn starts_with_time_outs(view: &View, startup: &LossStep) -> Result<bool, Missin
 }
 
 /// Whether batches are lost from the initial window on, to the end.
-fn loses_all_the_time(view: &View, startup: &LossStep) -> Result<bool, Missing> {
+fn loses_all_the_time(view: &View) -> Result<bool, Missing> {
     let at_once = view
         .sender
         .episodes()?
