@@ -134,6 +134,8 @@ impl Clusters {
 
 #[cfg(test)]
 mod tests {
+    use goodput_model::TcpInfo;
+
     use super::*;
     use crate::testing::Case;
 
@@ -142,7 +144,8 @@ mod tests {
         let case = Case::path_loss().retransmitted(0.0).tcp(move |tcp, number| {
             tcp.total_retrans_segments = Some(lost * u64::from(number > 1));
             tcp.data_segs_out = Some(126 * number);
-            tcp.snd_ssthresh_segments = Some(26);
+            tcp.snd_ssthresh_segments =
+                Some(if number > 1 { 26 } else { TcpInfo::INFINITE_SSTHRESH });
             tcp.snd_cwnd_segments = Some(26 + (last - 26) * number / 40);
             tcp.unacked_segments = tcp.snd_cwnd_segments;
         });

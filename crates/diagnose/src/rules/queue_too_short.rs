@@ -268,7 +268,7 @@ mod tests {
     use super::*;
     use crate::testing::{Case, cannot_tell, fires, quiet};
     use goodput_model::EndName::Near;
-    use goodput_model::Place;
+    use goodput_model::{Place, TcpInfo};
 
     fn short() -> Case {
         // 1 Gbit/s, 125000 bytes of bucket and 15 kB of queue: 0.1 Mbit/s, as measured.
@@ -327,7 +327,8 @@ mod tests {
             Case::path_loss().retransmitted(0.0).without_links().tcp(move |tcp, number| {
                 tcp.total_retrans_segments = Some(11 * u64::from(number > 1));
                 tcp.data_segs_out = Some(126 * number);
-                tcp.snd_ssthresh_segments = Some(26);
+                tcp.snd_ssthresh_segments =
+                    Some(if number > 1 { 26 } else { TcpInfo::INFINITE_SSTHRESH });
                 tcp.snd_cwnd_segments = Some(26 + (last - 26) * number / 40);
                 tcp.unacked_segments = tcp.snd_cwnd_segments;
             })

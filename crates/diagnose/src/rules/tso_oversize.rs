@@ -10,7 +10,7 @@
 //!
 //! # How it is seen
 //! Segmentation offload is on at the sender. Slow start lost nearly all of its first window, and
-//! each flow had a retransmission time-out then. Each flow continues in windows of a few segments,
+//! each flow had a retransmission time-out then, from which it may never have recovered. Each flow continues in windows of a few segments,
 //! by time-outs or one segment at a time, yet full-sized segments arrive. No host counted the
 //! drops.
 //!
@@ -80,7 +80,7 @@ const MAX_CRAWL_BITS_PER_S: f64 = 5e6;
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
     view.needs_start()?;
-    let startup = view.sender.episodes()?.start()?;
+    let startup = view.sender.episodes()?.first_losses()?;
     let (_, window, _) = view.sender.congestion_window_deciles()?;
     let most = starts_with_time_outs(view, &startup)?
         && (startup.share() >= MIN_STARTUP_LOSS_SHARE || loses_all_the_time(view)?);
@@ -203,7 +203,7 @@ fn without_offload(view: &View, device: &str) -> Vec<Change> {
 /// Lost share of what slow start sent first, percent.
 fn witness(view: &View) -> Result<f64, Missing> {
     view.needs_tcp()?;
-    let startup = view.sender.episodes()?.start()?;
+    let startup = view.sender.episodes()?.first_losses()?;
     Ok(startup.share() * 100.0)
 }
 
@@ -212,6 +212,7 @@ mod tests {
     use super::*;
     use crate::testing::{Case, cannot_tell, fires, quiet};
     use goodput_model::EndName::Near;
+    use goodput_model::TcpInfo;
 
     /// `nft meta length > 1500 drop` in a router, CUBIC, as measured: 6 of 33 packets sent again in
     /// each time-out.
@@ -231,6 +232,23 @@ mod tests {
         let finding = fires(&RULE, crawling());
         assert_eq!((finding.end, finding.confidence), (Place::Path, Confidence::Likely));
         assert_eq!(finding.changes[0].as_argument(), "offload.tso@eth0=on,off");
+    }
+
+    /// What was lost first is sent again as a batch, and lost again: the flow comes to its recovery point in no run, or late.
+    #[test]
+    fn a_first_recovery_that_never_ends_is_no_start_that_excuses_it() {
+        let recovers = |after: u64| {
+            crawling().tcp(move |tcp, number| {
+                tcp.ca_state = Some(if (1..after).contains(&number) { 4 } else { 0 });
+                tcp.acked_bytes = Some(1448 * number.min(9));
+                tcp.snd_ssthresh_segments =
+                    Some(if number == 0 { TcpInfo::INFINITE_SSTHRESH } else { 7 });
+            })
+        };
+        for after in [2, 30, 100] {
+            let finding = fires(&RULE, recovers(after));
+            assert!(finding.evidence[0].value > 15.0, "{finding:?}");
+        }
     }
 
     #[test]

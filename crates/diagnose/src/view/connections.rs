@@ -4,23 +4,20 @@ use std::collections::BTreeMap;
 
 use goodput_model::{Missing, TcpInfo};
 
-use super::{Side, mean};
-
-/// One connection at one instant.
-#[derive(Debug, Clone, Copy)]
-pub struct Moment<'a> {
-    /// Seconds since this end began to move payload.
-    pub at_s: f64,
-    /// Whether it lies within the measured window.
-    pub is_measured: bool,
-    /// The kernel's view of the connection.
-    pub tcp: &'a TcpInfo,
-}
+use super::{Episodes, Moment, Side, mean};
 
 /// `TCP_CA_Recovery`; the only state above is `TCP_CA_Loss` (include/uapi/linux/tcp.h).
 const CA_RECOVERY: u64 = 3;
 
 impl<'a> Side<'a> {
+    /// When the flows lost something, over the whole run.
+    ///
+    /// # Errors
+    /// If no flow reports what it sent again.
+    pub fn episodes(&self) -> Result<&Episodes<'a>, Missing> {
+        self.episodes_by(|| Episodes::of(self.connections()?))
+    }
+
     /// Share of the samples, from the first loss, in which lost segments were being repaired. Losses of
     /// slow start count too, because their repair may take longer than slow start.
     pub fn recovering_share(&self) -> Result<f64, Missing> {

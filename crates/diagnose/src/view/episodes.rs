@@ -5,7 +5,8 @@
 //! ```
 //!
 //! An episode is a recovery as in RFC 6675, as far as samples show it: it ends at the recovery point. Rules ask these episodes
-//! only, so that "the start", "since" and "the end" mean the same times to all of them, however long a round trip takes.
+//! only, so that "the start", "since" and "the end" mean the same times to all of them, however long a round trip takes. A
+//! tail-loss probe (RFC 8985, section 7) is none: the sender doesn't know yet whether anything was lost.
 
 use goodput_model::{Missing, TcpInfo};
 
@@ -13,8 +14,12 @@ use super::{LossStep, Moment, positive};
 
 /// `TCP_CA_Open` of include/uapi/linux/tcp.h: nothing is missing.
 const CA_OPEN: u64 = 0;
+/// `TCP_CA_CWR`: the window is being cut. The states above are those of a recovery.
+const CA_CWR: u64 = 2;
 /// `TCP_CA_Recovery`; the only state above is `TCP_CA_Loss`.
 const CA_RECOVERY: u64 = 3;
+/// A probe sends this many segments again at most.
+const MAX_PROBED_SEGMENTS: u64 = 1;
 
 /// What a sender did when it lost something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,10 +68,14 @@ impl Episode<'_> {
         })
     }
 
-    /// Slow-start threshold that it left, segments: the size to which the window was cut. `None` if nothing cut it.
+    /// Slow-start threshold that its first loss left, segments: the size to which the window was cut. `None` if the threshold
+    /// was there before (HyStart and saved metrics leave one, too), or was taken back.
     pub fn cut_to_segments(&self) -> Result<Option<f64>, Missing> {
-        let threshold = self.end.tcp.snd_ssthresh_segments()?;
-        Ok((threshold < TcpInfo::INFINITE_SSTHRESH).then_some(threshold as f64))
+        let before = self.before.tcp.snd_ssthresh_segments()?;
+        let (left, end) =
+            (self.seen.tcp.snd_ssthresh_segments()?, self.end.tcp.snd_ssthresh_segments()?);
+        let was_cut = left < TcpInfo::INFINITE_SSTHRESH && left != before && end != before;
+        Ok(was_cut.then_some(left as f64))
     }
 }
 
@@ -89,28 +98,60 @@ impl<'a> FlowEpisodes<'a> {
         Ok(Self { moments, episodes })
     }
 
-    /// The sample at which its start was over: the first episode, if it ended. Until then a sender finds the rate of a path,
-    /// at up to twice that rate, and what this costs says nothing about later.
-    fn started(&self) -> Option<Moment<'a>> {
-        self.episodes.first().filter(|first| first.is_over).map(|first| first.end)
+    /// Its start: the first episode, if it ended. Until then a sender finds the rate of a path, at up to twice that rate, and
+    /// what this costs says nothing about later. One that never ends costs all the time.
+    fn start(&self) -> Option<&Episode<'a>> {
+        self.episodes.first().filter(|first| first.is_over)
+    }
+
+    /// Until the first episode was over; until the last sample, if that never was. `None` if nothing was lost.
+    fn first_losses(&self) -> Option<(Moment<'a>, Moment<'a>)> {
+        self.episodes.first().map(|first| (self.moments[0], first.end))
+    }
+
+    /// The last sample at which more had been sent again.
+    fn last_loss_s(&self) -> Result<Option<f64>, Missing> {
+        let mut last_s = None;
+        for pair in self.moments.windows(2) {
+            if pair[1].tcp.total_retrans_segments()? > pair[0].tcp.total_retrans_segments()? {
+                last_s = Some(pair[1].at_s);
+            }
+        }
+        Ok(last_s)
     }
 
     /// From the end of the start to the last sample; from the first sample without such an end.
     fn since(&self) -> [Moment<'a>; 2] {
         let last = self.moments[self.moments.len() - 1];
-        [self.started().unwrap_or(self.moments[0]), last]
+        [self.start().map_or(self.moments[0], |start| start.end), last]
     }
 }
 
-/// The first sample after this one in which more has been sent again than in the one before.
+/// The first sample after this one in which the sender has found something lost.
 fn next_loss(moments: &[Moment], at: usize) -> Result<Option<usize>, Missing> {
     for later in at + 1..moments.len() {
-        let again = |at: usize| moments[at].tcp.total_retrans_segments();
-        if again(later)? > again(later - 1)? {
+        if finds_loss(moments[later - 1].tcp, moments[later].tcp)? {
             return Ok(Some(later));
         }
     }
     Ok(None)
+}
+
+/// Whether more has been sent again than a probe sends, or the sender recovers, cut its window or waited for a time-out. One
+/// segment that BBR repairs between two samples can't be told from a probe.
+fn finds_loss(before: &TcpInfo, after: &TcpInfo) -> Result<bool, Missing> {
+    let again = after.total_retrans_segments()?.saturating_sub(before.total_retrans_segments()?);
+    let grown = |read: fn(&TcpInfo) -> Option<u64>| {
+        read(after).zip(read(before)).map_or(0, |(after, before)| after.saturating_sub(before))
+    };
+    let is_recovering = [before, after].iter().any(|tcp| tcp.ca_state.is_some_and(|s| s >= CA_CWR));
+    let is_cut = after.snd_ssthresh_segments != before.snd_ssthresh_segments;
+    let needless = grown(|tcp| tcp.dsack_dups);
+    Ok(again > 0
+        && (is_recovering
+            || is_cut
+            || grown(|tcp| tcp.total_rto) > 0
+            || again.saturating_sub(needless) > MAX_PROBED_SEGMENTS))
 }
 
 /// The first sample, from the one that shows the loss on, at which the kernel misses nothing, or all that had been sent by then
@@ -168,8 +209,13 @@ impl<'a> Episodes<'a> {
     /// Segments sent and lost until each flow's first episode was over; the time is the longest. Nothing for a flow that lost
     /// nothing, or that never recovered.
     pub fn start(&self) -> Result<LossStep, Missing> {
-        let parts = self.flows.iter().filter_map(|flow| Some((flow.moments[0], flow.started()?)));
-        sum(parts)
+        sum(self.flows.iter().filter_map(|flow| Some((flow.moments[0], flow.start()?.end))))
+    }
+
+    /// The same, and all that a flow sent and lost which never recovered: that is no start, but what it lost from the first
+    /// window on.
+    pub fn first_losses(&self) -> Result<LossStep, Missing> {
+        sum(self.flows.iter().filter_map(FlowEpisodes::first_losses))
     }
 
     /// Segments sent and lost after that.
@@ -191,22 +237,22 @@ impl<'a> Episodes<'a> {
     /// Whether most of what the start lost was lost in slow start.
     pub fn began_in_slow_start(&self) -> Result<bool, Missing> {
         let (mut all, mut slow) = (0.0, 0.0);
-        for first in self.flows.iter().filter_map(|flow| flow.episodes.first()) {
-            let lost = first.lost()?.lost;
+        for start in self.flows.iter().filter_map(FlowEpisodes::start) {
+            let lost = start.lost()?.lost;
             all += lost;
-            slow += if first.phase()? == Phase::SlowStart { lost } else { 0.0 };
+            slow += if start.phase()? == Phase::SlowStart { lost } else { 0.0 };
         }
         Ok(2.0 * slow > all)
     }
 
-    /// Slow-start threshold that the flows' first episodes left, segments: the median; `None` if they cut no window.
+    /// Slow-start threshold that the flows' starts left, segments: the median; `None` if they cut no window.
     pub fn start_cut_to_segments(&self) -> Result<Option<f64>, Missing> {
-        let first = self.flows.iter().filter_map(|flow| flow.episodes.first());
-        let cuts = first.map(Episode::cut_to_segments).collect::<Result<Vec<_>, _>>()?;
+        let starts = self.flows.iter().filter_map(FlowEpisodes::start);
+        let cuts = starts.map(Episode::cut_to_segments).collect::<Result<Vec<_>, _>>()?;
         Ok(goodput_model::median(cuts.into_iter().flatten()))
     }
 
-    /// Slow-start thresholds that episodes left, segments, for the flow with most of them; equal ones in a row count once. A
+    /// Slow-start thresholds that losses left, segments, for the flow with most of them; equal ones in a row count once. A
     /// full queue cuts a window at the same size each time, after the first; chance cuts at any size.
     pub fn cuts_segments(&self) -> Result<Vec<f64>, Missing> {
         let mut most = Vec::new();
@@ -234,9 +280,12 @@ impl<'a> Episodes<'a> {
         Ok(2.0 * queued > all)
     }
 
-    /// Share of all segments that had been sent when the last episode was over, 0 to 1.
+    /// Share of all segments that had been sent when the last episode was over, and nothing more was sent again, 0 to 1.
     pub fn sent_share_at_end(&self) -> Result<f64, Missing> {
-        let ended_s = self.all().map(|episode| episode.end.at_s).fold(0.0, f64::max);
+        let last_s: Vec<_> =
+            self.flows.iter().map(FlowEpisodes::last_loss_s).collect::<Result<_, _>>()?;
+        let ends_s = self.all().map(|episode| episode.end.at_s);
+        let ended_s = ends_s.chain(last_s.into_iter().flatten()).fold(0.0, f64::max);
         let (mut by_then, mut all) = (0.0, 0.0);
         for flow in &self.flows {
             let (first, last) = (&flow.moments[0], &flow.moments[flow.moments.len() - 1]);
@@ -319,9 +368,11 @@ mod tests {
     #[test]
     fn what_never_recovers_is_no_start() {
         let stuck = |number: u64| [100 * number.min(3) + number, number, 10];
-        let [start, since] = asked(&flow(stuck), |of| Ok([of.start()?, of.since()?]));
+        let [start, since, first] =
+            asked(&flow(stuck), |of| Ok([of.start()?, of.since()?, of.first_losses()?]));
         assert_eq!((start.lost, start.sent), (0.0, 0.0));
         assert_eq!((since.lost, since.sent), (40.0, 340.0));
+        assert_eq!((first.lost, first.sent), (40.0, 340.0));
         let nothing = flow(|number| [100 * number, 0, 100 * number]);
         let [start, since] = asked(&nothing, |of| Ok([of.start()?, of.since()?]));
         assert_eq!((start.sent, since.sent), (0.0, 4000.0));
@@ -337,7 +388,8 @@ mod tests {
                     Some(if unset { TcpInfo::INFINITE_SSTHRESH } else { threshold });
             });
             let cut = asked(&case, |of| of.start_cut_to_segments());
-            assert_eq!(cut, Some(threshold as f64));
+            // One that was there before is no loss's.
+            assert_eq!(cut, (threshold > 7).then_some(threshold as f64));
             asked(&case, |of| of.began_in_slow_start())
         };
         assert!(slow(14) && !slow(7));
@@ -359,10 +411,70 @@ mod tests {
 
     #[test]
     fn equal_cuts_in_a_row_are_one() {
-        let case = flow(|number| [101 * number, number, 100 * number]).tcp(|tcp, number| {
-            tcp.ca_state = Some(CA_OPEN);
-            tcp.snd_ssthresh_segments = Some([70, 70, 40, 70][number as usize / 10 % 4]);
+        let cuts = |first: u64, lost: u64| {
+            let count = move |number: u64| [(100 + lost) * number, lost * number, 100 * number];
+            let case = flow(count).tcp(move |tcp, number| {
+                tcp.ca_state = Some(CA_OPEN);
+                let each = [70, 70, 40, 70][number as usize / 10 % 4];
+                tcp.snd_ssthresh_segments = Some(if number == 0 { first } else { each });
+            });
+            asked(&case, |of| of.cuts_segments())
+        };
+        assert_eq!(cuts(TcpInfo::INFINITE_SSTHRESH, 2), [70.0, 40.0, 70.0]);
+        assert_eq!(cuts(70, 2), [40.0, 70.0], "the first was there before anything was lost");
+        assert_eq!(cuts(TcpInfo::INFINITE_SSTHRESH, 0), [0.0; 0], "nothing was lost");
+    }
+
+    /// Before the 20 segments of [`overshoots`] are found lost, and long after, one is sent again.
+    fn probes(number: u64) -> Counts {
+        let [sent, again, arrived] = overshoots(number);
+        let probes = u64::from(number >= 2) + u64::from(number >= 30);
+        [sent + probes, again + probes, arrived]
+    }
+
+    #[test]
+    fn a_tail_loss_probe_is_no_loss_and_ends_no_start() {
+        let case = flow(probes).tcp(|tcp, number| {
+            let recovers = (3..6).contains(&number) || number == 10;
+            tcp.ca_state = Some(if recovers { CA_RECOVERY } else { CA_OPEN });
         });
-        assert_eq!(asked(&case, |of| of.cuts_segments()), [70.0, 40.0, 70.0]);
+        assert_eq!(asked(&case, |of| Ok(of.count())), 2);
+        let start = asked(&case, |of| of.start());
+        assert_eq!((start.lost, start.sent), (21.0, 621.0));
+        assert!((start.seconds - 0.6).abs() < 1e-9, "{start:?}");
+        // Whatever it was, nothing says that losses had ended before.
+        let ended = asked(&case, |of| of.sent_share_at_end());
+        assert!((ended - 3024.0 / 4024.0).abs() < 1e-9, "{ended}");
+    }
+
+    /// A connection whose samples have these counts, state and slow-start threshold, with a window of 50 segments.
+    fn moments(infos: &[(Counts, u64, u64)]) -> Vec<TcpInfo> {
+        let info = |([sent, again, arrived], state, threshold): &(Counts, u64, u64)| TcpInfo {
+            data_segs_out: Some(*sent),
+            sent_bytes: Some(*sent * 1448),
+            total_retrans_segments: Some(*again),
+            retrans_bytes: Some(*again * 1448),
+            acked_bytes: Some(*arrived * 1448),
+            ca_state: Some(*state),
+            snd_cwnd_segments: Some(50),
+            snd_ssthresh_segments: Some(*threshold),
+            ..TcpInfo::default()
+        };
+        infos.iter().map(info).collect()
+    }
+
+    #[test]
+    fn all_that_is_asked_of_the_start_is_about_the_same_flows() {
+        let none = TcpInfo::INFINITE_SSTHRESH;
+        let recovers =
+            moments(&[([0, 0, 0], 0, none), ([110, 10, 90], 3, 35), ([210, 10, 200], 0, 35)]);
+        let never = moments(&[([0, 0, 0], 0, 30), ([140, 40, 60], 3, 20), ([150, 50, 60], 4, 10)]);
+        let moment = |(at, tcp)| Moment { at_s: f64::from(at), is_measured: true, tcp };
+        let flow = |infos| (0..).zip(infos).map(moment).collect::<Vec<_>>();
+        let of = Episodes::of(vec![flow(&recovers), flow(&never)]).unwrap();
+        assert_eq!(of.start().unwrap().lost, 10.0);
+        assert!(of.began_in_slow_start().unwrap());
+        assert_eq!(of.start_cut_to_segments(), Ok(Some(35.0)));
+        assert_eq!(of.first_losses().unwrap().lost, 60.0);
     }
 }

@@ -5,7 +5,7 @@
 
 use goodput_model::{FlowSample, Missing, Role, Sample};
 
-use super::{STANDARD_DEVIATIONS_PER_MAD, Side, median, positive};
+use super::{LossStep, STANDARD_DEVIATIONS_PER_MAD, Side, median, positive};
 
 /// Fewer steps show no spread.
 const MIN_STEPS: usize = 6;
@@ -21,17 +21,6 @@ const MIN_LOST_PER_STEP: f64 = 4.0;
 const MIN_STEPS_FOR_EVENNESS: usize = 10;
 /// Index of dispersion that chance does not reach in ten or more steps; chance gives 1 ± 0.4.
 const MIN_DISPERSION_BEYOND_CHANCE: f64 = 2.0;
-
-/// What happened between two detailed samples, all flows of a side together.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LossStep {
-    /// Length, seconds.
-    pub seconds: f64,
-    /// Packets sent, retransmissions included.
-    pub sent: f64,
-    /// Lost packets among them: those that TCP sent again, or the gaps in a datagram flow.
-    pub lost: f64,
-}
 
 /// The steps of the window, and what they have in common; at least six.
 #[derive(Debug, Clone, PartialEq)]
@@ -104,18 +93,6 @@ fn gaps(flow: &FlowSample) -> Result<(u64, u64), Missing> {
     let counts = flow.datagrams.ok_or_else(|| Missing::because("datagrams were not counted"))?;
     let lost = counts.lost()?;
     Ok((counts.received.saturating_add(lost), lost))
-}
-
-impl LossStep {
-    /// Lost share of the packets sent; 0 if nothing was sent.
-    pub fn share(&self) -> f64 {
-        if self.sent > 0.0 { self.lost / self.sent } else { 0.0 }
-    }
-
-    /// Packets that passed in each second.
-    fn passed(&self) -> f64 {
-        (self.sent - self.lost) / self.seconds
-    }
 }
 
 impl Losses {

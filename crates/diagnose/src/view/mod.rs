@@ -13,7 +13,9 @@ mod growth;
 mod halves;
 mod held_to;
 mod host;
+mod loss_step;
 mod losses;
+mod moment;
 mod packets;
 mod pauses;
 mod probed;
@@ -36,12 +38,13 @@ use goodput_model::{
 
 pub use arrivals::{MIN_OPEN_WINDOW_RATIO, WINDOW_IS_ALL_RATIOS};
 pub use bursts::Bursts;
-pub use connections::Moment;
 pub use cpu_room::CpuTaker;
 pub use episodes::Episodes;
 pub use halves::Halves;
 pub use held_to::HeldToLimits;
-pub use losses::{LossStep, Losses};
+pub use loss_step::LossStep;
+pub use losses::Losses;
+pub use moment::Moment;
 pub use probed::Probed;
 pub use rates::Plateau;
 pub use series::{Interval, Step};

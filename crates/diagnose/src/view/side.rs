@@ -36,13 +36,15 @@ impl<'a> Side<'a> {
         self.end.clone()
     }
 
-    /// When the flows lost something, over the whole run.
+    /// The episodes of loss, which `make` gives when they are first asked for.
     ///
     /// # Errors
-    /// If no flow reports what it sent again.
-    pub fn episodes(&self) -> Result<&Episodes<'a>, Missing> {
-        let made = || Episodes::of(self.connections()?);
-        self.episodes.get_or_init(made).as_ref().map_err(Missing::clone)
+    /// Those of `make`.
+    pub(super) fn episodes_by(
+        &self,
+        make: impl FnOnce() -> Result<Episodes<'a>, Missing>,
+    ) -> Result<&Episodes<'a>, Missing> {
+        self.episodes.get_or_init(make).as_ref().map_err(Missing::clone)
     }
 
     /// Whether the end counted anything during the measurement. Of a host that serves by another program, only the settings
