@@ -7,6 +7,9 @@ use goodput_model::{AccountPart, percent_range};
 use crate::finding::percent;
 use crate::thresholds::{MIN_COSTLY_SHARE, MIN_LIMITING_TIME_SHARE};
 
+/// What rounding leaves of a part that held nothing.
+const MAX_ROUNDING_SHARE: f64 = 1e-9;
+
 /// Share of the flows' time that parts of the account held, 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HeldShare {
@@ -55,7 +58,7 @@ impl HeldShare {
     /// Whether nobody needs to ask for a cause: it took too little time to matter, and either certainly so, or perhaps none.
     pub fn is_nothing(&self) -> bool {
         let [low, high] = self.between.unwrap_or([self.share; 2]);
-        self.share < MIN_COSTLY_SHARE && (low <= 0.0 || high < MIN_COSTLY_SHARE)
+        self.share < MIN_COSTLY_SHARE && (low <= MAX_ROUNDING_SHARE || high < MIN_COSTLY_SHARE)
     }
 }
 
@@ -92,6 +95,7 @@ mod tests {
         assert!(!held(&[(0.4, Some([0.1, 0.7]))]).is_nothing(), "perhaps enough");
         assert!(held(&[(0.3, Some([0.25, 0.35]))]).is_nothing(), "too little");
         assert!(held(&[]).is_nothing());
+        assert!(held(&[(1e-14, Some([1e-14, 0.9]))]).is_nothing(), "what rounding leaves");
         assert!(held(&[(0.3, None)]).is_nothing() && !held(&[(0.6, None)]).is_nothing(), "of old");
     }
 
