@@ -19,8 +19,7 @@ impl DroppingRate {
     pub fn of(view: &View) -> Option<Self> {
         let loss = loss(view).ok()?;
         let best = loss.candidates.first()?;
-        let drops = matches!(best.model, LossModel::SharedFlight | LossModel::Queue);
-        if !drops || loss.explanation.value() != Some(&best.model) {
+        if loss.explanation.value() != Some(&LossModel::Rate) || best.model != LossModel::Rate {
             return None;
         }
         let rate = best.parameters.iter().find(|one| one.name == "rate_segments_per_s")?;
@@ -42,26 +41,41 @@ mod tests {
     use rand::RngExt;
     use rand::seq::SliceRandom;
 
+    use rand::rngs::Xoshiro256PlusPlus;
+
     use super::*;
     use crate::rules;
-    use crate::testing::crowd;
+    use crate::testing::{crowd, paced_crowd};
+
+    /// Of all that come, 113 pass.
+    fn as_many(rng: &mut Xoshiro256PlusPlus, came: usize) -> Vec<bool> {
+        let mut passes = vec![true; 113];
+        passes.resize(came, false);
+        passes.shuffle(rng);
+        passes
+    }
+
+    /// What these rules say: that it is the path's rate, that something drops what exceeds it, that packets get lost.
+    fn said(evidence: &Evidence) -> [Option<Confidence>; 3] {
+        let view = View::new(evidence);
+        let rules = ["path-rate", "policer", "path-loss"].map(|id| rules::find(id).unwrap());
+        rules.map(|rule| (rule.check)(&view).unwrap().map(|found| found.confidence))
+    }
 
     /// Each flow loses some of its few segments. Of all, as many pass each time, or as many as chance lets.
     #[test]
     fn a_crowd_of_which_as_many_segments_pass_each_time_is_at_the_path_s_rate() {
-        let of = |evidence: &Evidence| {
-            let view = View::new(evidence);
-            let rules = ["path-rate", "path-loss"].map(|id| rules::find(id).unwrap());
-            rules.map(|rule| (rule.check)(&view).unwrap().map(|found| found.confidence))
-        };
-        let limit = crowd(|rng, came| {
-            let mut passes = vec![true; 113];
-            passes.resize(came, false);
-            passes.shuffle(rng);
-            passes
-        });
-        assert_eq!(of(&limit), [Some(Confidence::Likely), None]);
+        let likely = Some(Confidence::Likely);
+        assert_eq!(said(&crowd(as_many)), [likely, likely, None]);
         let chance = crowd(|rng, came| (0..came).map(|_| rng.random_bool(0.7)).collect());
-        assert_eq!(of(&chance), [None, Some(Confidence::Likely)]);
+        // The windows never vary, so no limit of what is in flight could have shown.
+        assert_eq!(said(&chance), [None, None, Some(Confidence::Possible)]);
+    }
+
+    /// A program that hands over as much each time gets as much through, whatever is lost by chance and sent again.
+    #[test]
+    fn what_a_program_paces_is_no_rate_of_the_path() {
+        assert!(DroppingRate::of(&View::new(&crowd(as_many))).is_some());
+        assert_eq!(DroppingRate::of(&View::new(&paced_crowd(as_many))), None);
     }
 }

@@ -32,7 +32,8 @@ impl FittedLimit {
             LossModel::Flight | LossModel::SharedFlight | LossModel::Queue | LossModel::Bucket => {
                 true
             }
-            LossModel::Random | LossModel::Runs | LossModel::Reordering => false,
+            // That a rate limits does not say what drops: chance before a full queue leaves the same.
+            LossModel::Random | LossModel::Runs | LossModel::Rate | LossModel::Reordering => false,
         };
         let chance_behind = chance_behind(loss)?;
         is_limit.then_some(Self { model, chance_behind })

@@ -35,6 +35,15 @@ pub const LOSSES: &[Part] = &[CUT_WINDOW, RECOVERY];
 pub const DROPPING_LIMIT: &[Part] = &[CUT_WINDOW, RECOVERY, PATH_RATE];
 /// Everything between the two hosts.
 pub const PATH: &[Part] = &[CUT_WINDOW, RECOVERY, PATH_RATE, STARTUP];
+/// Everything else: what both ends limit themselves.
+pub const OWN_LIMITS: &[Part] = &[
+    SENDING_PROGRAM,
+    RECEIVING_PROGRAM,
+    SEND_BUFFER,
+    RECEIVE_WINDOW,
+    SENDING_HOST,
+    RECEIVING_HOST,
+];
 /// What may be in flight, as the sockets of both ends allow.
 pub const WINDOWS: &[Part] = &[RECEIVE_WINDOW, SEND_BUFFER];
 /// The CPU of either end.

@@ -3,6 +3,7 @@
 use goodput_model::{Confidence, LossModel, Missing};
 
 use crate::account::{Part, held};
+use crate::dropping_rate::DroppingRate;
 use crate::elimination::is_local;
 use crate::fitted_limit::FittedLimit;
 use crate::loss::loss;
@@ -170,6 +171,8 @@ pub struct Marks {
     pub bucket: Option<TokenBucket>,
     /// A limit that explains the losses clearly better than chance, if nothing waited before it was lost.
     pub fitted: Option<FittedLimit>,
+    /// As much of what all flows sent passed each time.
+    pub drops: Option<DroppingRate>,
 }
 
 impl Marks {
@@ -228,6 +231,7 @@ impl Marks {
             metered: metered(view),
             bucket: TokenBucket::of(view),
             fitted: FittedLimit::of(view).filter(|limit| !limit.is_queue()),
+            drops: DroppingRate::of(view),
             startup,
             losses,
         })
@@ -242,7 +246,7 @@ impl Marks {
             _ if self.ended => self.overshot.then_some(Confidence::Possible),
             _ if self.elastic || self.overshot_by_far || self.severe => Some(Confidence::Likely),
             _ if self.clustered || self.level || self.even => Some(Confidence::Likely),
-            _ if self.metered.is_some() => Some(Confidence::Likely),
+            _ if self.metered.is_some() || self.drops.is_some() => Some(Confidence::Likely),
             2.. => Some(Confidence::Likely),
             _ if self.overshot => {
                 Some(self.fitted.map_or(Confidence::Possible, |_| Confidence::Likely))

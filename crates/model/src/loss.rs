@@ -25,6 +25,8 @@ pub enum LossModel {
     Queue,
     /// Packets are lost when a token bucket is empty.
     Bucket,
+    /// Packets are lost if all flows together send more than a certain rate, which passes.
+    Rate,
     /// Packets are not lost but late: they overtake each other.
     Reordering,
 }
@@ -38,6 +40,7 @@ impl fmt::Display for LossModel {
             Self::SharedFlight => "a limit of what all flows have in flight",
             Self::Queue => "a full queue",
             Self::Bucket => "an empty token bucket",
+            Self::Rate => "a rate that drops what exceeds it",
             Self::Reordering => "packets that come late",
         })
     }

@@ -58,9 +58,8 @@ pub fn is_by_chance(loss: &Loss) -> bool {
 
 /// Whether a limit explains the losses better than chance, or about as well.
 pub fn may_be_a_limit(loss: &Loss) -> bool {
-    let known = loss.explanation.value().is_some_and(|model| !is_chance(*model));
     let (chance, limit) = (behind(loss, true), behind(loss, false));
-    known || chance.zip(limit).is_some_and(|(chance, limit)| limit - chance < MIN_APART)
+    is_limit(loss) || chance.zip(limit).is_some_and(|(chance, limit)| limit - chance < MIN_APART)
 }
 
 /// Whether a limit of what is in flight would have shown, had there been one: it loses only near the most, so each
@@ -79,6 +78,11 @@ fn would_show(flows: &[&[LossStep]]) -> bool {
         steps += flow.len();
     }
     2.0 * nats >= (FREE_PARAMETERS - 1.0) * (steps.max(1) as f64).ln() + MIN_APART
+}
+
+/// Whether something else than chance explains the losses, also that nothing was lost but late.
+pub fn is_limit(loss: &Loss) -> bool {
+    loss.explanation.value().is_some_and(|model| !is_chance(*model))
 }
 
 fn is_chance(model: LossModel) -> bool {

@@ -22,10 +22,12 @@ mod simulated;
 mod tokens;
 mod totals;
 
-use goodput_model::{Loss, LossCandidate, LossModel, Missing};
+use goodput_model::{Known, Loss, LossCandidate, LossModel, Missing};
 
+use crate::account::held;
+use crate::parts;
 use crate::view::View;
-use choose::{MIN_APART, explanation};
+use choose::{MIN_APART, explanation, is_limit};
 pub use choose::{chance_behind, is_by_chance, may_be_a_limit};
 use fit::Fit;
 use order::Order;
@@ -45,7 +47,35 @@ fn made(view: &View) -> Result<Loss, Missing> {
     view.needs_tcp()?;
     let flows = series::flows(view)?;
     let steps = totals(&series::points(view)?, view.sender.min_rtt_s()?);
-    Ok(fitted(&flows, &steps, view.late_s()))
+    let own = fitted(&flows, &steps, view.late_s());
+    let crowd = !is_explained(&own, view) && sends_freely(view);
+    Ok(if crowd { of_a_crowd(own, &flows, &steps) } else { own })
+}
+
+/// Whether a limit explains the losses of the flows. A congestion control that models the path has no window that losses cut,
+/// so what its flows have in flight shows none.
+fn is_explained(own: &Loss, view: &View) -> bool {
+    let by_flight =
+        matches!(own.explanation.value(), Some(LossModel::Flight | LossModel::SharedFlight));
+    is_limit(own) && !(by_flight && view.backs_off_at_loss() == Ok(false))
+}
+
+/// Whether the flows always had more to send, and both ends let them: only then what passes as steadily as no chance lets
+/// it shows a rate of the path.
+fn sends_freely(view: &View) -> bool {
+    held(view, parts::OWN_LIMITS).is_ok_and(|held| held.is_nothing())
+}
+
+/// The losses of several flows, of which each alone shows no limit, by the rate of all together if that stands out.
+fn of_a_crowd(own: Loss, flows: &[Flow], steps: &[Total]) -> Loss {
+    match plateau::stands_out(steps).filter(|_| flows.len() > 1) {
+        Some(fits) => Loss {
+            explanation: Known::Value(LossModel::Rate),
+            candidates: named(&fits).collect(),
+            ..own
+        },
+        None => own,
+    }
 }
 
 /// Whether times in which nothing arrived, by their begins and ends in seconds, are clearly better explained by a path that
@@ -74,8 +104,8 @@ fn fitted(flows: &[Flow], steps: &[Total], late_s: f64) -> Loss {
     let order = Order::of(flows);
     let (explanation, fits) = match order.is_all() {
         true => (Ok(LossModel::Reordering), Vec::new()),
-        false => match of_all(flows, steps, late_s) {
-            Some((model, fits)) => (Ok(model), fits),
+        false => match tokens::stands_out(steps) {
+            Some(fits) => (Ok(LossModel::Bucket), fits),
             None => of_flows(flows, late_s),
         },
     };
@@ -89,13 +119,6 @@ fn fitted(flows: &[Flow], steps: &[Total], late_s: f64) -> Loss {
         explanation: explanation.into(),
         candidates: order.candidate().into_iter().chain(named(&fits)).collect(),
     }
-}
-
-/// What stands out of the steps of all flows together: a bucket, or a rate.
-fn of_all(flows: &[Flow], steps: &[Total], late_s: f64) -> Option<(LossModel, Vec<Fit>)> {
-    let fits = tokens::stands_out(steps)
-        .or_else(|| plateau::stands_out(steps, late_s).filter(|_| flows.len() > 1))?;
-    Some((fits.first()?.model, fits))
 }
 
 /// What explains the steps of each flow after slow start, and all that could be tried.

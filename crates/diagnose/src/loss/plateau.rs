@@ -8,6 +8,9 @@
 //! Chance takes each segment alone, so the number that passes varies at least as a binomial one. Of many flows, each has too few
 //! segments to show the difference, and their windows may be as small as they get, so no size tells a limit either. Their sum
 //! tells it: given what was sent, a limit passes as much each time.
+//!
+//! This holds for senders that always have more to send. What a program hands over at its own pace arrives at that pace,
+//! whatever is lost on the way, because it is sent again (`super::sends_freely`).
 
 use goodput_model::LossModel;
 
@@ -32,18 +35,20 @@ const OF_RUNS: f64 = 2.0;
 const OF_RATE: f64 = 2.0;
 
 /// The rate as an explanation of what all flows lost since their start, and its rivals by chance, the best first; `None` if
-/// the rate does not stand out. A queue is longer than `late_s`, seconds.
-pub fn stands_out(steps: &[Total], late_s: f64) -> Option<Vec<Fit>> {
+/// the rate does not stand out.
+pub fn stands_out(steps: &[Total]) -> Option<Vec<Fit>> {
     let steps: Vec<&Total> = steps.iter().filter(|step| step.has_started).collect();
     if steps.len() < MIN_STEPS {
         return None;
     }
-    let lossy = || steps.iter().filter(|step| step.lost > 0.0);
-    let queued = lossy().filter(|step| step.queue_s > late_s).count();
-    let model =
-        if 2 * queued > lossy().count() { LossModel::Queue } else { LossModel::SharedFlight };
-    let mut chance = by_chance(&steps)?;
-    let rate = at_a_rate(&steps, model)?;
+    let share = lost_share(&steps)?;
+    let mut chance = by_chance(&steps, share);
+    let (rate, deviation) = at_a_rate(&steps)?;
+    // Losses that vary more than each segment's own chance are runs, of whatever shape.
+    let by_chance = steps.iter().map(|step| step.arrived() * share * (1.0 - share)).sum::<f64>();
+    if deviation.powi(2) >= by_chance / steps.len() as f64 {
+        return None;
+    }
     if chance.iter().any(|fit| fit.criterion - rate.criterion < MIN_AHEAD) {
         return None;
     }
@@ -51,13 +56,15 @@ pub fn stands_out(steps: &[Total], late_s: f64) -> Option<Vec<Fit>> {
     Some([vec![rate], chance].concat())
 }
 
-/// Each segment with the same chance, alone or in runs.
-fn by_chance(steps: &[&Total]) -> Option<Vec<Fit>> {
+/// Share of what came that was lost; `None` if that is nothing or all.
+fn lost_share(steps: &[&Total]) -> Option<f64> {
     let sum = |of: fn(&Total) -> f64| steps.iter().map(|step| of(step)).sum::<f64>();
     let share = sum(|step| step.lost) / sum(Total::arrived);
-    if !(share > 0.0 && share < 1.0) {
-        return None;
-    }
+    (share > 0.0 && share < 1.0).then_some(share)
+}
+
+/// Each segment with this chance, alone or in runs.
+fn by_chance(steps: &[&Total], share: f64) -> Vec<Fit> {
     let alone = steps.iter().map(|step| or_accident(binomial_nats(step, share), step)).sum();
     let runs = EXCESSES.into_iter().skip(1).map(|excess| {
         let one = |step: &&Total| {
@@ -67,10 +74,10 @@ fn by_chance(steps: &[&Total]) -> Option<Vec<Fit>> {
         steps.iter().map(one).sum::<f64>()
     });
     let runs = runs.fold(f64::NEG_INFINITY, f64::max);
-    Some(vec![
+    vec![
         Fit::new(LossModel::Random, OF_RANDOM, alone, steps.len()),
         Fit::new(LossModel::Runs, OF_RUNS, runs, steps.len()),
-    ])
+    ]
 }
 
 /// Log-likelihood of what a step lost of all that came, if each segment is lost with this chance.
@@ -81,8 +88,8 @@ fn binomial_nats(step: &Total, share: f64) -> f64 {
     ways + lost * share.ln() + passed * (1.0 - share).ln()
 }
 
-/// What exceeds a rate is lost.
-fn at_a_rate(steps: &[&Total], model: LossModel) -> Option<Fit> {
+/// What exceeds a rate is lost; and by how many segments the number that passes varies.
+fn at_a_rate(steps: &[&Total]) -> Option<(Fit, f64)> {
     let lossy = steps.iter().filter(|step| step.lost > 0.0);
     let mut rates: Vec<f64> = lossy.map(|step| step.passed / step.seconds).collect();
     rates.sort_by(f64::total_cmp);
@@ -92,14 +99,16 @@ fn at_a_rate(steps: &[&Total], model: LossModel) -> Option<Fit> {
         steps.iter().map(one).sum::<f64>()
     };
     let of = |rate: f64| {
-        let each = DEVIATIONS_SEGMENTS.into_iter().map(|deviation| at(rate, deviation));
-        (rate, each.fold(f64::NEG_INFINITY, f64::max))
+        let each = DEVIATIONS_SEGMENTS.into_iter().map(|one| (rate, one, at(rate, one)));
+        each.max_by(|a, b| a.2.total_cmp(&b.2))
     };
-    let tried: Vec<(f64, f64)> = RATE_QUANTILES.into_iter().filter_map(quantile).map(of).collect();
-    let (rate, nats) = tried.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    Fit::new(model, OF_RATE, nats, steps.len())
-        .with("rate_segments_per_s", rate, interval(tried.into_iter()))
-        .sound()
+    let rates = RATE_QUANTILES.into_iter().filter_map(quantile);
+    let tried: Vec<(f64, f64, f64)> = rates.filter_map(of).collect();
+    let (rate, deviation, nats) = tried.iter().copied().max_by(|a, b| a.2.total_cmp(&b.2))?;
+    let fit = Fit::new(LossModel::Rate, OF_RATE, nats, steps.len())
+        .with("rate_segments_per_s", rate, interval(tried.iter().map(|one| (one.0, one.2))))
+        .sound()?;
+    Some((fit, deviation))
 }
 
 /// Log-likelihood of what a step lost, if a number that is normally distributed about the rate passes of what came.
@@ -140,7 +149,7 @@ mod tests {
             let passed = passed(came, &mut rng).min(came);
             total(passed, came - passed)
         };
-        stands_out(&(0..40).map(&mut step).collect::<Vec<_>>(), 0.001).is_some()
+        stands_out(&(0..40).map(&mut step).collect::<Vec<_>>()).is_some()
     }
 
     #[test]
@@ -162,17 +171,32 @@ mod tests {
         }
     }
 
+    /// As much comes each time, as of senders that pace: then only the spread tells chance from a rate.
     #[test]
-    fn a_rate_that_drops_has_its_number_and_its_queue() {
+    fn chance_is_no_rate_of_what_comes_at_a_steady_pace() {
+        let steps = |seed: u64, wobble: f64| -> Vec<Total> {
+            let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+            let mut step = |_| {
+                let share = (0.3 + wobble * rng.random_range(-1.0..1.0_f64)).clamp(0.01, 0.99);
+                let lost = (0..160).filter(|_| rng.random_bool(share)).count() as u32;
+                total(160 - lost, lost)
+            };
+            (0..40).map(&mut step).collect()
+        };
+        for wobble in [0.0, 0.1, 0.28] {
+            assert!((0..50).all(|seed| stands_out(&steps(seed, wobble)).is_none()), "{wobble}");
+        }
+    }
+
+    #[test]
+    fn a_rate_that_drops_has_its_number() {
         let steps: Vec<_> = (0..20).map(|n| total(108, 30 + 7 * (n % 4))).collect();
-        let fits = stands_out(&steps, 0.001).unwrap();
-        assert_eq!(fits[0].model, LossModel::SharedFlight);
+        let fits = stands_out(&steps).unwrap();
+        assert_eq!(fits[0].model, LossModel::Rate);
         assert!((fits[0].parameters[0].value - 1080.0).abs() < 1.0, "{fits:?}");
-        let queued: Vec<_> = steps.iter().map(|step| Total { queue_s: 0.02, ..*step }).collect();
-        assert_eq!(stands_out(&queued, 0.001).unwrap()[0].model, LossModel::Queue);
-        assert!(stands_out(&steps[..7], 0.001).is_none());
+        assert!(stands_out(&steps[..7]).is_none());
         let start: Vec<_> =
             steps.iter().map(|step| Total { has_started: false, ..*step }).collect();
-        assert!(stands_out(&start, 0.001).is_none());
+        assert!(stands_out(&start).is_none());
     }
 }

@@ -15,7 +15,8 @@
 //! at once, and the window has met the same level again and again since. Losses come in clusters at
 //! a constant rate, or more evenly than chance allows. The flow goes from time-out to time-out, and
 //! the same amount passes in each burst between them. Or a limit of what is in flight explains the
-//! losses clearly better than chance. A deep bucket shows itself by more than losses: what it had
+//! losses clearly better than chance, or, of several flows together, what passes is steadier than
+//! random loss would leave it. A deep bucket shows itself by more than losses: what it had
 //! saved up passed faster, then only its rate did, and all that was beyond it was lost. A faster
 //! link before it may have a queue.
 //!
@@ -108,6 +109,8 @@ fn draft(view: &View, marks: &Marks, confidence: Confidence) -> Result<Draft, Mi
         draft = draft.saw(place, "chance_behind", bucket.chance_behind, bucket.text());
     } else if let Some(limit) = &marks.fitted {
         draft = draft.saw(place, "chance_behind", limit.chance_behind, limit.text());
+    } else if let Some(drops) = marks.drops {
+        draft = draft.saw(place, "chance_behind", drops.chance_behind, drops.text());
     }
     if let Some(bursts) = &marks.metered {
         let text = format!(

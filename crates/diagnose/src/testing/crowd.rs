@@ -22,7 +22,29 @@ struct Counts {
 /// 64 flows of BBR with its smallest windows send about 160 segments in each tenth of a second over 160 ms. `passes` tells
 /// which of them pass.
 pub fn crowd(passes: impl Fn(&mut Xoshiro256PlusPlus, usize) -> Vec<bool>) -> Evidence {
-    let case = Case::path_rate().without_links().goodput(113.0 * 1448.0 * 80.0).wobble(0.0);
+    of_case(crowded(), passes)
+}
+
+/// The same, of a program that hands over payload at its own pace, so that the windows are hardly used.
+pub fn paced_crowd(passes: impl Fn(&mut Xoshiro256PlusPlus, usize) -> Vec<bool>) -> Evidence {
+    let mut evidence = of_case(crowded().writer(0.0, 0.95, 0.05), passes);
+    let Known::Value(near) = &mut evidence.near else { panic!("the case has both ends") };
+    let samples = Arc::make_mut(near).samples.iter_mut();
+    for tcp in samples.flat_map(|sample| &mut sample.flows).map(|flow| &mut flow.tcp) {
+        let Known::Value(tcp) = tcp else { panic!("it is TCP") };
+        tcp.snd_cwnd_segments = Some(100);
+        tcp.notsent_bytes = Some(0);
+        tcp.delivery_rate_app_limited = Some(1);
+        tcp.busy_us = tcp.busy_us.map(|us| us / 5);
+    }
+    evidence
+}
+
+fn crowded() -> Case {
+    Case::path_rate().without_links().goodput(113.0 * 1448.0 * 80.0).wobble(0.0)
+}
+
+fn of_case(case: Case, passes: impl Fn(&mut Xoshiro256PlusPlus, usize) -> Vec<bool>) -> Evidence {
     let mut evidence = case.evidence();
     let Known::Value(near) = &mut evidence.near else { panic!("the case has both ends") };
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(64);
@@ -30,7 +52,8 @@ pub fn crowd(passes: impl Fn(&mut Xoshiro256PlusPlus, usize) -> Vec<bool>) -> Ev
     for (number, sample) in Arc::make_mut(near).samples.iter_mut().enumerate() {
         if number > 0 {
             let mut senders: Vec<usize> = (0..FLOWS).chain(0..FLOWS).collect();
-            senders.extend((0..32).map(|_| rng.random_range(0..FLOWS)));
+            let more = rng.random_range(16..48);
+            senders.extend((0..more).map(|_| rng.random_range(0..FLOWS)));
             for (flow, arrives) in senders.iter().zip(passes(&mut rng, senders.len())) {
                 flows[*flow].sent += 1;
                 flows[*flow].arrived += u64::from(arrives);

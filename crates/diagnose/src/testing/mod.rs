@@ -15,7 +15,7 @@ use crate::remedy::holes;
 use crate::rule::Rule;
 use crate::view::View;
 
-pub use crowd::crowd;
+pub use crowd::{crowd, paced_crowd};
 
 const SAMPLE_COUNT: u64 = 40;
 const PERIOD_S: f64 = 0.1;
