@@ -21,7 +21,7 @@
 //! A policer or a short queue on the path loses packets for a reason: the rate is what they allow.
 //! If a policer or a queue explains the losses about as well (the loss model in the record), or the
 //! path's rate does, the finding is only possible. BBR does not back off, so under BBR it is then
-//! not made. Under BBR, loss below a few percent limits little. From 0.1 % the finding is possible
+//! not made, and it is likely only if chance explains the losses clearly. Under BBR, loss below a few percent limits little. From 0.1 % the finding is possible
 //! if the send buffer would allow far more.
 //!
 //! # Source
@@ -67,6 +67,8 @@ const MODEL_EXPLAINS_RATIOS_WITH_TIMEOUTS: std::ops::Range<f64> = 0.1..2.0;
 const MIN_RETRANSMISSIONS: f64 = 3.0;
 /// How probable an accident may be that is not taken for one.
 const MAX_ACCIDENT: f64 = 0.05;
+/// Share of what was sent by the last loss, up to which losses have ended.
+const MAX_SENT_SHARE_AT_END: f64 = 0.5;
 /// Fewer cuts of the window do not show what cuts it.
 const MIN_WINDOW_CUTS: usize = 2;
 /// Smallest over largest size at which chance cut the window; a full queue does at the same each time.
@@ -74,15 +76,17 @@ const MAX_UNEVEN_CUT_RATIO: f64 = 0.75;
 /// Window over the largest one that was cut, from which it has outgrown it.
 const MIN_OUTGROWN_WINDOW_RATIO: f64 = 1.15;
 
-/// Whether losses have ended too early for chance: what was lost before is what the start has cost.
+/// Whether more has been sent since the last loss than before, which is no chance: what was lost before is what the start has
+/// cost. Many losses make any pause improbable, but a short one ends nothing.
 fn has_ended(view: &View) -> Result<bool, Missing> {
     if view.sender.retransmitted_segments_in_all()? < MIN_RETRANSMISSIONS {
         return Ok(false);
     }
     let episodes = view.sender.episodes()?;
-    // Chance begins an episode as often before as since, for each segment that is sent.
-    let by_chance = episodes.sent_share_at_end()?.powf(episodes.cuts_segments()?.len() as f64);
-    Ok(by_chance < MAX_ACCIDENT)
+    let sent_share = episodes.sent_share_at_end()?;
+    // Chance cuts a window as often before as since, for each segment that is sent.
+    let by_chance = sent_share.powf(episodes.cuts_segments()?.len() as f64);
+    Ok(sent_share <= MAX_SENT_SHARE_AT_END && by_chance < MAX_ACCIDENT)
 }
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
@@ -114,6 +118,10 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         (true, Ok(true)) if !queue_shows(view) => Confidence::Likely,
         (true, Err(_)) if !queue_shows(view) => Confidence::Possible,
         (_, Ok(true)) if cut_by_chance(view)? => Confidence::Likely,
+        // What chance takes leaves that much less of a path that is full.
+        (_, Ok(false)) if share >= MIN_HEAVY_LOSS_SHARE && chance_explains(view) => {
+            Confidence::Likely
+        }
         _ if share < MIN_HEAVY_LOSS_SHARE => {
             // Little loss beside a rate that stands still is what overshooting it once has cost.
             if !losses_fill_the_buffer(view)? || queue_shows(view) || path_is_full(view) {
@@ -164,11 +172,11 @@ fn queue_shows(view: &View) -> bool {
         || view.window_fills_a_queue().unwrap_or(false)
 }
 
-/// Whether the lost packets were dropped at a full queue, by what explains them; if nothing does clearly, because round
-/// trips take half as long again as the smallest. On a short path late scheduling does the same.
+/// Whether the lost packets were dropped at a full queue or by a rate, by what explains them; if nothing does clearly, because
+/// round trips take half as long again as the smallest. On a short path late scheduling does the same.
 fn queue_is_full(view: &View) -> bool {
     match loss(view).ok().and_then(|loss| loss.explanation.value()) {
-        Some(LossModel::Queue) if view.backs_off_at_loss() == Ok(false) => true,
+        Some(LossModel::Queue | LossModel::Rate) if view.backs_off_at_loss() == Ok(false) => true,
         Some(LossModel::Random | LossModel::Runs) => false,
         _ => queue_shows(view) && view.sender.waits_beyond_hosts(),
     }
@@ -226,8 +234,10 @@ fn stream(view: &View, share: f64, confidence: Confidence) -> Result<Draft, Miss
     let lost = format!("{} of the bytes were sent again (tcp_info bytes_retrans)", percent(share));
     let modelled = rate_at_loss(view)?.ok_or_else(|| Missing::because("nothing was lost recently"));
     let rtt = time(side.rtt_s()?);
-    // A short queue or a policer drops packets for a reason, and may cost the same.
-    let confidence = match loss(view).is_ok_and(may_be_a_limit) {
+    // A short queue or a policer drops packets for a reason, and may cost the same. Windows that no loss cuts hardly vary, so
+    // that they show no limit.
+    let hides = view.backs_off_at_loss() == Ok(false) && !chance_explains(view);
+    let confidence = match hides || loss(view).is_ok_and(may_be_a_limit) {
         true => confidence.min(Confidence::Possible),
         false => confidence,
     };
@@ -323,7 +333,7 @@ mod tests {
     use super::*;
     use crate::testing::{Case, cannot_tell, fires, quiet};
     use goodput_model::EndName::{Far, Near};
-    use goodput_model::{BitRate, Plan};
+    use goodput_model::{BitRate, Plan, TcpInfo};
 
     #[test]
     fn loss_that_has_ended_is_what_the_start_has_cost() {
@@ -336,6 +346,25 @@ mod tests {
         };
         quiet(&RULE, until(12));
         fires(&RULE, until(40));
+    }
+
+    #[test]
+    fn a_pause_at_the_end_does_not_end_losses_that_came_all_the_time() {
+        // Two of 100 in each tenth of a second, each of which cuts the window.
+        let until = |end: u64| {
+            Case::path_loss().tcp(move |tcp, number| {
+                let cuts = number.min(end);
+                let again = 2 * cuts;
+                (tcp.total_retrans_segments, tcp.retrans_bytes) = (Some(again), Some(again * 1448));
+                (tcp.data_segs_out, tcp.sent_bytes) =
+                    (Some(100 * number + again), Some((100 * number + again) * 1448));
+                let cut = 20 + cuts * 37 % 30;
+                tcp.snd_ssthresh_segments =
+                    Some(if number == 0 { TcpInfo::INFINITE_SSTHRESH } else { cut });
+            })
+        };
+        fires(&RULE, until(36));
+        quiet(&RULE, until(10));
     }
 
     #[test]
@@ -355,12 +384,15 @@ mod tests {
     fn losses_at_any_rate_keep_the_window_down_before_the_model_holds() {
         // 0.02 % at 80 ms: 100 Mbit/s in the first seconds, as measured; the model gives 13.
         let case = |thresholds: [u64; 3]| {
-            let case = Case::path_loss().goodput(100e6).wobble(0.3).retransmitted(0.0003);
+            let case = Case::path_loss().goodput(100e6).wobble(0.3);
             case.without_links().tcp(move |tcp, number| {
                 tcp.rtt_us = Some(80_300);
                 tcp.min_rtt_us = Some(80_000);
                 let step = number as usize / 14;
-                tcp.snd_ssthresh_segments = Some(thresholds[step]);
+                tcp.snd_ssthresh_segments =
+                    Some(if number == 0 { TcpInfo::INFINITE_SSTHRESH } else { thresholds[step] });
+                let again = if number == 0 { 0 } else { 3 * (step as u64 + 1) };
+                (tcp.total_retrans_segments, tcp.retrans_bytes) = (Some(again), Some(again * 1448));
                 tcp.snd_cwnd_segments = Some(thresholds[step] + 20);
                 tcp.unacked_segments = tcp.snd_cwnd_segments;
             })
@@ -378,7 +410,11 @@ mod tests {
                 tcp.total_retrans_segments = Some(u64::from(number > 2) + u64::from(number > 4));
                 tcp.retrans_bytes = tcp.total_retrans_segments.map(|n| n * 1448);
                 tcp.ca_state = Some(0);
-                tcp.snd_ssthresh_segments = Some(if number < first { 7 } else { 6 });
+                tcp.snd_ssthresh_segments = Some(match number {
+                    0..3 => TcpInfo::INFINITE_SSTHRESH,
+                    _ if number < first => 7,
+                    _ => 6,
+                });
                 tcp.snd_cwnd_segments = Some(window);
                 tcp.unacked_segments = Some(window);
             })
@@ -405,8 +441,9 @@ mod tests {
 
     #[test]
     fn with_bbr_only_heavy_loss_matters() {
+        // The window never varies, so a limit of what is in flight would not show.
         let finding = fires(&RULE, Case::path_loss().congestion("bbr").retransmitted(0.02));
-        assert_eq!(finding.confidence, Confidence::Likely);
+        assert_eq!(finding.confidence, Confidence::Possible);
         assert!(finding.changes.is_empty());
         quiet(&RULE, Case::path_loss().congestion("bbr").retransmitted(0.0005));
     }
@@ -428,6 +465,32 @@ mod tests {
         quiet(&RULE, Case::path_rate().retransmitted(0.03));
         let short = |tcp: &mut goodput_model::TcpInfo, _| tcp.rtt_us = Some(21_000);
         quiet(&RULE, Case::path_rate().retransmitted(0.03).tcp(short));
+    }
+
+    /// BBR fills a path, in front of whose queue each packet is lost with the same chance.
+    #[test]
+    fn what_chance_takes_of_a_full_path_is_a_loss() {
+        use rand::rngs::Xoshiro256PlusPlus;
+        use rand::{RngExt, SeedableRng};
+
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(5);
+        let mut lost = vec![0];
+        for _ in 0..100 {
+            let more = (0..860).filter(|_| rng.random_bool(0.05)).count() as u64;
+            lost.push(lost[lost.len() - 1] + more);
+        }
+        let case = Case::path_rate().tcp(move |tcp, number| {
+            let (again, arrived) = (lost[number as usize], 820 * number);
+            let flight = [200, 240, 260, 320, 280][number as usize % 5];
+            let sent = arrived + again + flight;
+            (tcp.data_segs_out, tcp.sent_bytes) = (Some(sent), Some(sent * 1448));
+            (tcp.total_retrans_segments, tcp.retrans_bytes) = (Some(again), Some(again * 1448));
+            (tcp.delivered_segments, tcp.acked_bytes) = (Some(arrived), Some(arrived * 1448));
+            (tcp.unacked_segments, tcp.snd_cwnd_segments) = (Some(flight), Some(500));
+            tcp.ca_state = Some(u64::from(again > 0) * 3);
+            tcp.rttvar_us = Some(500);
+        });
+        assert_eq!(fires(&RULE, case).confidence, Confidence::Likely);
     }
 
     #[test]
