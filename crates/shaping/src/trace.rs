@@ -231,7 +231,7 @@ mod tests {
     fn any_numbers_and_times_have_a_rate_or_none() {
         let ends = [0, 1, u64::MAX - 1, u64::MAX];
         let arrivals = (0..64).map(|n: usize| Arrival {
-            number: if n % 2 == 0 { n as u64 } else { u64::MAX - n as u64 + 1 },
+            number: if n.is_multiple_of(2) { n as u64 } else { u64::MAX - n as u64 + 1 },
             sent_ns: ends[n / 4 % 4],
             came_ns: ends[n / 16],
         });

@@ -342,8 +342,8 @@ mod tests {
         };
         let rate = "datagrams   100 Mbit/s   100 Mbit/s to 100 Mbit/s";
         assert_eq!(said(99), rate);
-        let when = " while the bucket was empty: the sender often let it fill";
-        assert_eq!(said(90), format!("{rate}{when}"));
+        let often = " while the bucket was empty: the sender often let it fill";
+        assert_eq!(said(90), format!("{rate}{often}"));
         let mut test = test_of_frames();
         let Known::Value(train) = &mut test.train else { panic!("it has one") };
         (train.outages, train.curve) = (1, vec![CurvePoint { at_s: 2.0, bytes: 5_000_000 }]);

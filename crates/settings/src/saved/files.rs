@@ -240,7 +240,8 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let root = root.path();
         let [unit, other] = with_unit(root);
-        let change = || change_all(root, &[new_file(&other, "new")], std::slice::from_ref(&unit)).unwrap();
+        let change =
+            || change_all(root, &[new_file(&other, "new")], std::slice::from_ref(&unit)).unwrap();
         let replaced = change();
         assert_eq!(texts(&[&unit, &other]), [None, Some("new".into())]);
         replaced.take_back().unwrap();
