@@ -2,8 +2,6 @@
 
 use tokio::sync::watch;
 
-use crate::error::EngineError;
-
 /// What raised an interrupt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Why {
@@ -33,20 +31,6 @@ impl Raise {
     /// Raises the interrupt because the available time is over.
     pub fn raise_at_time_limit(&self) {
         self.0.send_replace(Some(Why::TimeLimit));
-    }
-}
-
-/// Does `work` until the interrupt is raised. `work` is then dropped wherever it waits, which it must bear.
-///
-/// # Errors
-/// Those of `work`, and [`EngineError::Interrupted`].
-pub(crate) async fn unless_raised<T>(
-    interrupt: &Interrupt,
-    work: impl Future<Output = Result<T, EngineError>>,
-) -> Result<T, EngineError> {
-    tokio::select! {
-        done = work => done,
-        () = interrupt.raised() => Err(EngineError::Interrupted),
     }
 }
 

@@ -7,7 +7,6 @@ use goodput_model::{
 };
 
 use super::local::{batch_counts, counts_for, is_set_otherwise};
-use super::queue::{burst_of_tcp, wanted_by_tcp};
 use super::{Answer, Seen, Sender, say};
 
 /// Largest super-packet of most devices, bytes (`GSO_LEGACY_MAX_SIZE`, include/linux/netdevice.h).
@@ -77,6 +76,17 @@ fn for_policed(
         unit: "bytes".into(),
     };
     Some((wanted as u64, line))
+}
+
+/// Bytes that TCP sends at once: a super-packet. A window that opens at once is as large, also if the device takes single segments:
+/// behind a policer of 10 frames, an initial window of 10 segments passes, and TCP gets 5 % of the rate. `frame`: a full frame, bytes.
+fn burst_of_tcp(sender: &Sender, frame: f64) -> f64 {
+    largest_super_packet(sender, frame).max(SUPER_PACKET_BYTES)
+}
+
+/// Bytes below which a queue or a bucket costs TCP its rate, bits per second: what is in flight, and a burst.
+pub(super) fn wanted_by_tcp(sender: &Sender, frame: f64, rate: f64, rtt_s: f64) -> f64 {
+    rate / 8.0 * rtt_s + burst_of_tcp(sender, frame)
 }
 
 /// A full frame of TCP, or the train's, of which the shaper counts `own` bytes: the larger one, bytes.

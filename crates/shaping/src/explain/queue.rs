@@ -1,9 +1,9 @@
 //! The queue and the policer behind a bucket, as TCP meets them.
 
-use goodput_ceiling::bucket::{SUPER_PACKET_BYTES, queue_bytes};
+use goodput_ceiling::bucket::queue_bytes;
 use goodput_model::{Bytes, FlowSharing, QueueDiscipline, Seconds, ShapingKind, ShapingQueue};
 
-use super::bucket::{largest_frame, largest_super_packet};
+use super::bucket::{largest_frame, wanted_by_tcp};
 use super::downstream::is_policed;
 use super::local::is_set_otherwise;
 use super::{Answer, Seen, Sender, say};
@@ -24,18 +24,7 @@ pub(super) fn enough(seen: &Seen) -> Option<f64> {
     Some(queue_bytes(rate, rtt_s).max(wanted).ceil())
 }
 
-/// Bytes that TCP sends at once: a super-packet. A window that opens at once is as large, also if the device takes single segments:
-/// behind a policer of 10 frames, an initial window of 10 segments passes, and TCP gets 5 % of the rate. `frame`: a full frame, bytes.
-pub(super) fn burst_of_tcp(sender: &Sender, frame: f64) -> f64 {
-    largest_super_packet(sender, frame).max(SUPER_PACKET_BYTES)
-}
-
-/// Bytes below which a queue or a bucket costs TCP its rate, bits per second: what is in flight, and a burst.
-pub(super) fn wanted_by_tcp(sender: &Sender, frame: f64, rate: f64, rtt_s: f64) -> f64 {
-    rate / 8.0 * rtt_s + burst_of_tcp(sender, frame)
-}
-
-/// The same for a shaper or a policer anywhere.
+/// [`wanted_by_tcp`] for a shaper or a policer anywhere.
 fn wanted(seen: &Seen, rate: f64, rtt_s: f64) -> Option<f64> {
     let own = seen.train()?.frame_bytes.0 as f64;
     let frame = seen.largest_frame().unwrap_or_else(|| largest_frame(seen.sender, None, own));
