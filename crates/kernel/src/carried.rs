@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use goodput_model::Missing;
 use goodput_netlink::Netlink;
 
-use crate::Context;
 use crate::context::missing;
 
 /// Counts the bytes that the device of a path has carried since this was made, in both directions, whoever sent them.
@@ -17,13 +16,16 @@ pub struct Carried {
 }
 
 impl Carried {
-    /// Of the device towards `peer`, from now on.
+    /// Of the device by which packets go from `local` to `peer`, from now on.
     ///
     /// # Errors
     /// There is no route, or the kernel does not tell.
-    pub fn towards(peer: SocketAddr) -> Result<Self, Missing> {
-        let device = Context::towards(peer).device_name()?;
+    pub fn of(local: SocketAddr, peer: SocketAddr) -> Result<Self, Missing> {
         let mut netlink = Netlink::open().map_err(missing)?;
+        let scope = if let SocketAddr::V6(peer) = peer { peer.scope_id() } else { 0 };
+        let route = netlink.route_from(local.ip(), peer.ip(), scope).map_err(missing)?;
+        let index = route.device.ok_or_else(|| Missing::because("the route has no device"))?;
+        let device = netlink.link_by_index(index).map_err(missing)?.name;
         let at_first = total(&mut netlink, &device)?;
         Ok(Self { netlink, device, at_first })
     }
@@ -55,7 +57,7 @@ mod tests {
     fn what_crosses_a_device_is_counted() {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let peer = socket.local_addr().unwrap();
-        let mut carried = Carried::towards(peer).unwrap();
+        let mut carried = Carried::of(peer, peer).unwrap();
         socket.send_to(&[0; 1000], peer).unwrap();
         socket.recv_from(&mut [0; 1000]).unwrap();
         assert!(carried.bytes().unwrap() >= 1000);

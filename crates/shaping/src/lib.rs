@@ -59,6 +59,7 @@ pub use since::since;
 pub use trace::{Sizes, Train};
 
 use gaps::Passed;
+use part::Part;
 use trace::{Came, Trace};
 
 /// What a train shows.
@@ -67,10 +68,15 @@ use trace::{Came, Trace};
 /// If fewer than [`Train::MIN_ARRIVALS`] datagrams came, or all came or were sent at one time.
 pub fn shaping(train: &Train) -> Result<Shaping, Missing> {
     let whole = Trace::of(train)?;
-    let part = part::longest(&whole);
+    let held_by = |trace: &Trace| {
+        let rough = rough::line(trace);
+        (rough, kind::kind(trace, &rough, &train.rate_waits_per_call))
+    };
+    let hides_policer =
+        |part: &Part| held_by(&part.trace).1 == ShapingKind::None && part.leaves_out_drops(&whole);
+    let part = part::longest(&whole).filter(|part| !hides_policer(part));
     let trace = part.as_ref().map_or(&whole, |part| &part.trace);
-    let rough = rough::line(trace);
-    let kind = kind::kind(trace, &rough, &train.rate_waits_per_call);
+    let (rough, kind) = held_by(trace);
     let empty = empty::arrivals(trace, kind, &rough);
     let rate = rate::rate(trace, kind, &empty, &rough);
     let bucket = match &rate {
@@ -87,7 +93,7 @@ pub fn shaping(train: &Train) -> Result<Shaping, Missing> {
     let bucket = bucket.map(|depth| Estimate {
         value: depth.value.max(0.0),
         low: (depth.low - together).max(0.0),
-        high: depth.high + together,
+        high: (depth.high + together).max(0.0),
     });
     let long_term = rate.as_ref().map_or(rough.rate, |rate| rate.mean.value);
     let outages = outage::outages(&whole, train, long_term, bucket.as_ref().ok());

@@ -10,6 +10,9 @@ use crate::trace::{Came, Trace, Train};
 const HOLE_SHARE: f64 = 0.2;
 /// Smallest share of the datagrams that the part must have.
 const MOST: f64 = 0.6;
+/// Smallest share of the datagrams outside of the part with losses before them that shows more than one broken path: a policer
+/// drops some before almost each.
+const DROPPED_SHARE: f64 = 0.25;
 
 /// A part of a train.
 pub(crate) struct Part {
@@ -29,7 +32,7 @@ enum Before {
     Outage,
 }
 
-/// The part, if the train has a hole and the part has most datagrams.
+/// The part, if the train has a hole and the part has most datagrams, which were sent, and came, at more than one time.
 pub(crate) fn longest(trace: &Trace) -> Option<Part> {
     let (first, last) = (trace.came.first()?, trace.came.last()?);
     let least_s = (last.came_s - first.came_s) * HOLE_SHARE;
@@ -38,10 +41,11 @@ pub(crate) fn longest(trace: &Trace) -> Option<Part> {
     let most = parts.max_by_key(|part| part.len())?;
     let enough =
         most.len() >= Train::MIN_ARRIVALS && most.len() as f64 >= trace.came.len() as f64 * MOST;
-    (enough && most.len() < trace.came.len()).then(|| Part {
+    let part = (enough && most.len() < trace.came.len()).then(|| Part {
         before: before(trace, most),
         trace: Trace { came: since_first(most), frame: trace.frame },
-    })
+    });
+    part.filter(|part| part.trace.lasts())
 }
 
 fn before(trace: &Trace, part: &[Came]) -> Before {
@@ -68,6 +72,15 @@ fn since_first(part: &[Came]) -> Vec<Came> {
 }
 
 impl Part {
+    /// Whether it leaves out the drops of the `whole` train: the part of a slow policer may be what its bucket let through at
+    /// first, and the holes what it dropped.
+    pub(crate) fn leaves_out_drops(&self, whole: &Trace) -> bool {
+        let drops = |of: &Trace| of.came.iter().filter(|came| came.lost_before > 0).count();
+        let outside = whole.came.len().saturating_sub(self.trace.came.len());
+        let dropped = drops(whole).saturating_sub(drops(&self.trace));
+        dropped > 0 && dropped as f64 >= outside as f64 * DROPPED_SHARE
+    }
+
     /// The depth of the bucket that this part shows, if the bucket was full before; `rate` in bytes per second.
     pub(crate) fn bucket(&self, depth: Estimate, rate: f64) -> Result<Estimate, Missing> {
         match self.before {
@@ -117,6 +130,23 @@ mod tests {
         assert!(longest(&with_hole(500, 0.6)).is_none(), "no part has most");
         let bursts = came((0..1000).map(|n| 1.0 + f64::from(n / 250) * 0.5 + f64::from(n) * 1e-6));
         assert!(longest(&bursts).is_none());
+    }
+
+    #[test]
+    fn what_came_at_one_time_is_no_part() {
+        let at = |n: u32| if n < 700 { 1.0 } else { 2.0 + f64::from(n) * 1e-3 };
+        assert!(longest(&came((0..1000).map(at))).is_none());
+    }
+
+    #[test]
+    fn one_broken_path_is_no_policer() {
+        let mut trace = with_hole(990, 0.6);
+        let leaves_out = |trace: &Trace| longest(trace).unwrap().leaves_out_drops(trace);
+        assert!(!leaves_out(&trace), "nothing was lost");
+        trace.came[990].lost_before = 900;
+        assert!(!leaves_out(&trace));
+        trace.came[990..].iter_mut().for_each(|came| came.lost_before = 4);
+        assert!(leaves_out(&trace));
     }
 
     #[test]

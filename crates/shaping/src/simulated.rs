@@ -236,6 +236,23 @@ fn a_shaper_stays_one_when_the_path_breaks_or_the_sender_stops() {
     }
 }
 
+/// It sends 430 kbit/s to a policer of 20: what its bucket lets through at first is most of what comes, and whole, and each
+/// pause afterwards is a hole.
+#[test]
+fn a_slow_policer_with_a_deep_bucket_is_one() {
+    let bucket = Bucket { rate: 20e3 / 8.0, depth: 20.2 * 1514.0, queue: None };
+    let train = train(bucket, 21.5, 2.6, 10e-6, 0.0, 5);
+    assert_eq!(shaping(&train).unwrap().kind, ShapingKind::Policer);
+}
+
+#[test]
+fn a_broken_path_without_a_limit_has_none() {
+    let endless = Bucket { rate: RATE * 1e3, depth: 1e9, queue: None };
+    let mut train = train(endless, 1e-3, 1.0, 10e-6, 0.0, 3);
+    train.arrivals.retain(|one| !(7_250_000_000..7_550_000_000).contains(&one.sent_ns));
+    assert_eq!(shaping(&train).unwrap().kind, ShapingKind::None);
+}
+
 /// A queue that holds two frames drops almost as a policer does; its rate is known as well.
 #[test]
 fn a_shaper_with_hardly_a_queue_looks_like_a_policer() {

@@ -48,11 +48,18 @@ impl Train {
         came().min().zip(came().max())
     }
 
-    /// The same train, if every datagram that came is one of those sent: a far end may report any numbers.
+    /// The same train, if every datagram that came, or that a firewall dropped, is one of those sent: a far end may report any
+    /// numbers.
     ///
     /// # Errors
     /// If a datagram is reported that was not sent.
     pub fn checked(self) -> Result<Self, Missing> {
+        if self.refused > self.sent {
+            return Err(Missing::because(format!(
+                "{} datagrams are reported as dropped by the sending host, but only {} were sent",
+                self.refused, self.sent
+            )));
+        }
         match self.arrivals.iter().find(|arrival| arrival.number >= self.sent) {
             None => Ok(self),
             Some(Arrival { number, .. }) => Err(Missing::because(format!(
@@ -105,6 +112,11 @@ impl Trace {
             return Err(Missing::because("all datagrams that came were sent at one time"));
         }
         Ok(trace)
+    }
+
+    /// Whether its datagrams were sent, and came, at more than one time.
+    pub(crate) fn lasts(&self) -> bool {
+        self.came.last().is_some_and(|last| last.came_s > 0.0) && self.sent_for_s() > 0.0
     }
 
     /// Time from the first to the last sending of the datagrams that arrived, seconds.
@@ -225,6 +237,10 @@ mod tests {
         assert_eq!(train(8).checked(), Ok(train(8)));
         let why = train(7).checked().unwrap_err().to_string();
         assert!(why.contains("datagram 7") && why.contains("only 7 were sent"), "{why}");
+        let refused = |refused| Train { refused, ..train(8) };
+        assert_eq!(refused(8).checked(), Ok(refused(8)));
+        let why = refused(u64::MAX).checked().unwrap_err().to_string();
+        assert!(why.contains("dropped by the sending host, but only 8 were sent"), "{why}");
     }
 
     #[test]

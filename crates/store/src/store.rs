@@ -410,7 +410,7 @@ impl Store {
     }
 
     /// The newest changes of targets that contain this text, in capitals or not (ASCII), at most `most`, in the order of
-    /// their records.
+    /// their records; those of other hosts first, of which there may be fewer for that.
     pub fn changes(&self, text: &str, most: usize) -> Result<Vec<ToldChange>, StoreError> {
         let mut changes = self.db.changes(text, most)?;
         changes.reverse();

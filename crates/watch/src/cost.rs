@@ -70,8 +70,8 @@ pub struct Meter {
     /// Bytes on the line and of new payload, as the kernel counted them; none until it did.
     counted: Option<[u64; 2]>,
     payload: u64,
-    /// Payload that TCP knows to have arrived, at either end.
-    arrived: u64,
+    /// Payload that TCP knows to have arrived, at either end; none until all flows tell.
+    arrived: Option<u64>,
     /// What the device of the flows has carried meanwhile, both ways and of others too, if that is known.
     carried: Option<u64>,
     /// Most payload between two samples.
@@ -90,7 +90,7 @@ impl Meter {
                 .then(|| plan.chunk_bytes.0.clamp(1, 1452)),
             counted: None,
             payload: 0,
-            arrived: 0,
+            arrived: None,
             carried: None,
             step: 0,
             most: match plan.length {
@@ -117,16 +117,18 @@ impl Meter {
             .reduce(|sum, flow| sum.zip(flow).map(|([a, b], [c, d])| [a + c, b + d]))
             .flatten();
         self.counted = counted.or(self.counted);
-        let arrived = sample.flows.iter().filter_map(|flow| {
+        let arrived = sample.flows.iter().map(|flow| {
             let tcp = flow.tcp.value()?;
             Some(tcp.acked_bytes? + tcp.received_bytes?)
         });
-        self.arrived = self.arrived.max(arrived.sum());
+        let arrived = arrived.reduce(|sum, flow| Some(sum? + flow?)).flatten();
+        self.arrived = arrived.or(self.arrived);
     }
 
-    /// Takes what the device of the flows has carried since they began, in bytes of both directions, also of others.
-    pub fn see_carried(&mut self, bytes: u64) {
-        self.carried = Some(bytes);
+    /// Takes what the device of the flows has carried since they began, in bytes of both directions, also of others; none if
+    /// that is not known any more.
+    pub fn see_carried(&mut self, bytes: Option<u64>) {
+        self.carried = bytes;
     }
 
     /// What the test has cost so far.
@@ -148,8 +150,7 @@ impl Meter {
     }
 
     fn cost(&self, payload: u64) -> Bytes {
-        let waits = payload.saturating_sub(self.arrived);
-        Bytes(self.by_tcp(payload).min(self.most(self.carried, waits)))
+        Bytes(self.by_tcp(payload).min(self.by_device(payload).unwrap_or(u64::MAX)))
     }
 
     /// What this payload costs by what TCP counted.
@@ -162,13 +163,16 @@ impl Meter {
         }
     }
 
-    /// The most that a test can cost of which the device carried so much, while so much payload still waits in its sockets. The
-    /// device may count one header of a packet that it cuts into segments. If it did not carry what arrived, it is another one
-    /// than that of the flows.
-    fn most(&self, carried: Option<u64>, waits: u64) -> u64 {
-        let carried = carried.filter(|carried| self.counted.is_some() && *carried >= self.arrived);
-        let full = |bytes| self.in_full_packets(bytes);
-        carried.map_or(u64::MAX, |carried| full(carried).saturating_add(full(waits)))
+    /// The most that this payload can cost by what the device has carried, of which the last step may be missing. What has not
+    /// arrived costs as much for each byte as what has. None if the device did not carry what arrived: then the flows go over
+    /// another one.
+    fn by_device(&self, payload: u64) -> Option<u64> {
+        let arrived = self.arrived?;
+        let carried = self.carried.filter(|carried| *carried >= arrived)?;
+        let carried = self.in_full_packets(carried.saturating_add(self.step));
+        let waits = self.in_full_packets(payload.saturating_sub(arrived));
+        let times = (carried as f64 / self.in_full_packets(arrived).max(1) as f64).max(1.0);
+        Some(carried.saturating_add((waits as f64 * times).ceil() as u64))
     }
 
     /// What payload costs in packets as large as they get, with an acknowledgement for every second segment.
@@ -203,8 +207,10 @@ pub fn bytes_on_the_path(record: &Record, control: Option<&TcpInfo>) -> Bytes {
     let samples = record.ends.near.value().map(|near| &near.samples[..]).unwrap_or_default();
     samples.iter().for_each(|sample| meter.see(sample));
     let payload = meter.payload.max(moved(record));
-    // Both ends have said that all is over: nothing waits.
-    let flows = meter.by_tcp(payload).min(meter.most(carried(record), 0));
+    // Both ends have said that all is over. The device may count one header of a packet that it cuts into segments.
+    let carried = carried(record).filter(|carried| *carried >= payload && meter.counted.is_some());
+    let most = carried.map_or(u64::MAX, |carried| meter.in_full_packets(carried));
+    let flows = meter.by_tcp(payload).min(most);
     let header = meter.ip_header + TCP_HEADER_BYTES;
     let control = control.and_then(|control| of_connection(control, header)).unwrap_or_default();
     Bytes(flows + control)
@@ -302,8 +308,9 @@ mod tests {
         let Known::Value(near) = &mut record.ends.near else { panic!("the golden record has it") };
         near.samples.iter().for_each(|sample| meter.see(sample));
         assert!(meter.bytes() > Bytes(620_000_000));
-        meter.see_carried(165_000_000);
-        let most = 165_000_000 + 165_000_000_u64.div_ceil(1448) * 78;
+        meter.see_carried(Some(165_000_000));
+        let carried = 165_000_000 + meter.step;
+        let most = carried + carried.div_ceil(1448) * 78;
         assert_eq!(meter.bytes(), Bytes(most), "all has arrived");
         for (facts, bytes) in [(&mut near.before, 1000), (&mut near.after, 164_001_000)] {
             facts.put("link.tx_bytes", bytes);
@@ -314,6 +321,21 @@ mod tests {
         assert_eq!(bytes_on_the_path(&record, None), Bytes(most));
     }
 
+    /// The path loses half of what the device carries, so what waits is sent twice.
+    #[test]
+    fn what_waits_costs_as_much_as_what_has_arrived() {
+        let record = dropped_at_home();
+        let mut meter = Meter::new(&record.plan);
+        let Known::Value(near) = &record.ends.near else { panic!("the golden record has it") };
+        near.samples.iter().for_each(|sample| meter.see(sample));
+        meter.see_carried(Some(2 * 156_000_000));
+        let at = |payload| meter.cost(payload).0;
+        let more = at(166_000_000) - at(156_000_000);
+        assert!((20_000_000..23_000_000).contains(&more), "{more}");
+        meter.see_carried(None);
+        assert!(meter.bytes() > Bytes(620_000_000), "nothing is known of the device");
+    }
+
     #[test]
     fn a_device_that_did_not_carry_the_flows_says_nothing_of_them() {
         let record = dropped_at_home();
@@ -321,7 +343,7 @@ mod tests {
         let Known::Value(near) = &record.ends.near else { panic!("the golden record has it") };
         near.samples.iter().for_each(|sample| meter.see(sample));
         let before = meter.bytes();
-        meter.see_carried(155_999_999);
+        meter.see_carried(Some(155_999_999));
         assert_eq!(meter.bytes(), before);
     }
 

@@ -364,7 +364,7 @@ pub enum SettingRequest {
     /// [`CONFIRM_TIME`], the answering host puts the setting back. A session whose peer does not know this request asks
     /// it to [`SettingRequest::Apply`].
     Try(SettingRef, String),
-    /// Answer with this text, letters and digits of at most [`MAX_ECHO_BYTES`]. It fills several packets in each direction.
+    /// Answer with this text, letters and digits of at most [`MAX_ECHO_BYTES`]. It fills more than one packet in each direction.
     /// A session whose peer does not know this request answers it.
     Echo(String),
     /// Leave in effect what was tried and not confirmed yet: full packets still get through. A session whose peer does not
@@ -378,8 +378,8 @@ pub enum SettingRequest {
 /// silence for an end.
 pub const CONFIRM_TIME: Duration = Duration::from_secs(8);
 
-/// Longest text of [`SettingRequest::Echo`], bytes.
-pub const MAX_ECHO_BYTES: usize = 32 << 10;
+/// Longest text of [`SettingRequest::Echo`], bytes: that of any text of a message.
+pub const MAX_ECHO_BYTES: usize = 4096;
 
 impl std::fmt::Display for SettingRequest {
     /// As text, for a log. A client's value is quoted.

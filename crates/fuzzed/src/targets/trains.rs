@@ -10,19 +10,21 @@ use goodput_shaping::{
 /// Rate of the shaper, bits per second.
 const RATE: BitRate = BitRate(1e8);
 
-/// Takes any bytes: how many were sent, then the packed datagrams.
+/// Takes any bytes: how many were sent, then the packed datagrams. The last eight are also how many a firewall dropped.
 pub fn run(data: &[u8]) {
     let Some((sent, packed)) = data.split_first_chunk() else { return };
     let Some(arrivals) = unpacked(packed) else { return };
     let sent = u64::from_be_bytes(*sent);
+    let refused = data.last_chunk().map_or(0, |last| u64::from_be_bytes(*last));
     let (one, other) = arrivals.split_at(arrivals.len() / 2);
-    let (one, other) = (train(one, sent), train(other, sent));
+    let (one, other) = (train(one, sent, refused), train(other, sent, refused));
     let _ = sharing(&one, &other, RATE.0);
     of_classes(vec![Ok(one), Ok(other)]);
-    let whole = train(&arrivals, sent);
+    let whole = train(&arrivals, sent, refused);
     let _ = (shaping(&whole), behind(&whole));
     if let Ok(checked) = whole.checked() {
         assert!(checked.arrivals.iter().all(|arrival| arrival.number < sent));
+        assert!(checked.refused <= sent);
     }
 }
 
@@ -32,7 +34,7 @@ fn unpacked(packed: &[u8]) -> Option<Vec<Arrival>> {
     Some(serde_json::from_value::<FlowArrivals>(json).ok()?.datagrams)
 }
 
-fn train(arrivals: &[Arrival], sent: u64) -> Train {
+fn train(arrivals: &[Arrival], sent: u64, refused: u64) -> Train {
     Train {
         arrivals: arrivals.to_vec(),
         sent,
@@ -40,7 +42,7 @@ fn train(arrivals: &[Arrival], sent: u64) -> Train {
         held_percent: Known::missing("not counted"),
         rate_waits_per_call: Known::missing("not counted"),
         batch: 1.0,
-        refused: 0,
+        refused,
     }
 }
 

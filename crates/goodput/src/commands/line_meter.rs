@@ -24,12 +24,12 @@ impl LineMeter {
             Event::Opened { connections } => {
                 self.meter.open(connections);
                 let first = connections.first();
-                self.carried = first.and_then(|flow| Carried::towards(flow.remote).ok());
+                self.carried = first.and_then(|flow| Carried::of(flow.local, flow.remote).ok());
             }
             Event::Sampled { end: EndName::Near, sample } => {
                 self.meter.see(sample);
                 let carried = self.carried.as_mut().and_then(|carried| carried.bytes().ok());
-                carried.into_iter().for_each(|bytes| self.meter.see_carried(bytes));
+                self.meter.see_carried(carried);
             }
             _ => {}
         }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use goodput_model::SettingRef;
 use goodput_remote::{
     Access, Address, AwaitedThere, Host, Listed, Notify, RemoteChanges, SavedThere,
@@ -149,13 +149,16 @@ impl Prepared {
         mut changes: RemoteChanges,
         assignments: &[(SettingRef, String)],
     ) -> Result<Self> {
-        changes.check_savable(assignments)?;
-        for (setting, value) in assignments {
-            changes.apply(setting, value)?;
+        match saved_there(&mut changes, assignments) {
+            Ok(files) => Ok(Self { address: address.clone(), changes, files }),
+            Err(why) => {
+                let left = not_back(&mut changes);
+                Err(match left {
+                    None => why,
+                    Some(left) => anyhow!("{why:#}; not everything is back: {left}"),
+                })
+            }
         }
-        // If this fails, dropping `changes` restores the old values.
-        let files = changes.save(assignments)?;
-        Ok(Self { address: address.clone(), changes, files })
     }
 
     /// The host.
@@ -174,10 +177,27 @@ impl Prepared {
 
     /// Makes everything as it was before. Returns what is not, in words.
     pub fn take_back(mut self) -> Vec<String> {
-        let report = self.changes.restore();
-        let is_back = report.report.is_clean() && report.report.notes.is_empty();
-        (!is_back).then(|| report.to_string()).into_iter().collect()
+        not_back(&mut self.changes).into_iter().collect()
     }
+}
+
+/// Makes values effective, and saves them.
+fn saved_there(
+    changes: &mut RemoteChanges,
+    assignments: &[(SettingRef, String)],
+) -> Result<Vec<SavedThere>> {
+    changes.check_savable(assignments)?;
+    for (setting, value) in assignments {
+        changes.apply(setting, value)?;
+    }
+    Ok(changes.save(assignments)?)
+}
+
+/// Makes everything as it was before. Returns what is not, in words.
+fn not_back(changes: &mut RemoteChanges) -> Option<String> {
+    let report = changes.restore();
+    let is_back = report.report.is_clean() && report.report.notes.is_empty();
+    (!is_back).then(|| report.to_string())
 }
 
 fn overruled(address: &Address, files: &[SavedThere]) -> Vec<String> {

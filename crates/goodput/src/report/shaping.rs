@@ -101,7 +101,7 @@ fn when(train: &Shaping, tolerance_percent: f64) -> Option<&'static str> {
     let came = last.bytes as f64 * 8.0 / last.at_s;
     let is_less = came < rate.low * (1.0 - tolerance_percent / 100.0);
     is_less.then_some(match train.outages {
-        0 => " while the bucket was empty: the sender often let it fill",
+        0 => " while the bucket was empty: the sender let it fill",
         _ => " while the path was not broken",
     })
 }
@@ -342,8 +342,8 @@ mod tests {
         };
         let rate = "datagrams   100 Mbit/s   100 Mbit/s to 100 Mbit/s";
         assert_eq!(said(99), rate);
-        let often = " while the bucket was empty: the sender often let it fill";
-        assert_eq!(said(90), format!("{rate}{often}"));
+        let filled = " while the bucket was empty: the sender let it fill";
+        assert_eq!(said(90), format!("{rate}{filled}"));
         let mut test = test_of_frames();
         let Known::Value(train) = &mut test.train else { panic!("it has one") };
         (train.outages, train.curve) = (1, vec![CurvePoint { at_s: 2.0, bytes: 5_000_000 }]);

@@ -209,7 +209,7 @@ fn agent_and_coordinator_say_that_nats_is_back_if_they_said_that_it_was_away() {
     let home = Home::new();
     let mut run = fleet.coordinate(&home, &["run", &mesh]);
     let mut said = BufReader::new(run.stderr.take().expect("stderr is piped")).lines();
-    until("coordinates from now on", &mut said);
+    until("this process is now the coordinator", &mut said);
     fleet.nats.kill();
     until("; trying again", &mut said);
     wait_for("the agent to say that NATS is away", || a.log().contains("; trying again"));
@@ -246,7 +246,7 @@ fn a_coordinator_whose_lease_a_short_test_took_stands_by_and_goes_on() {
     signal(&run, Signal::CONT);
     test();
     until("standing by", &mut said);
-    until("coordinates from now on, after", &mut said);
+    until("is now the coordinator; ", &mut said);
     assert_eq!(b.records().len(), 4, "{}", b.log());
     assert!(run.try_wait().expect("it is ours").is_none(), "it goes on");
     run.kill().expect("it runs");

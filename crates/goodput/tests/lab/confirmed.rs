@@ -69,7 +69,7 @@ fn after_full_packets() -> Result<(), Failed> {
     let before = scene.length()?;
     let compared = scene.compare(&scene.target, &before)?.wait_with_output()?;
     let log = scene.logged()?;
-    let said = ["to \"77\", to be confirmed", "echo 24576 bytes", "confirm what was tried"];
+    let said = ["to \"77\", to be confirmed", "echo 4000 bytes", "confirm what was tried"];
     let is_confirmed =
         said.into_iter().all(|words| log.contains(words)) && !log.contains("was not confirmed");
     let is_back = scene.length()? == before;
@@ -122,7 +122,7 @@ impl Gate {
 }
 
 /// More than any message of a conversation before its first measurement, and less than the echo, bytes.
-const FULL_BYTES: usize = 6 << 10;
+const FULL_BYTES: usize = 2800;
 
 /// A way to `target` for the conversation and its second connection, which the test's client makes. What is long waits at
 /// the gate. Returns where it begins.

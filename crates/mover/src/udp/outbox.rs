@@ -60,8 +60,7 @@ impl Outbox {
     fn send_by(&mut self, socket: BorrowedFd<'_>, count: usize, size: usize) -> SysResult<usize> {
         debug_assert!(size == self.size || count == 1);
         let first = (self.next % self.batch() as u64) as usize;
-        // After a call that took only a part of a batch, the next one sends the batch's rest.
-        let count = count.min(self.batch() - first);
+        let count = self.within_batch(count);
         let (now, departures) = (ns_by(self.datagrams.clock()), self.departures);
         let lead = departures.map(|all| (all, now_ns()));
         let buffer = &mut self.buffer[first * self.size..];
@@ -89,6 +88,12 @@ impl Outbox {
         let sent = count.min(messages * self.joined);
         self.next += sent as u64;
         Ok(sent)
+    }
+
+    /// How many of `count` datagrams one call sends: after one that took only a part of a batch, the next sends the batch's rest.
+    fn within_batch(&self, count: usize) -> usize {
+        let first = (self.next % self.batch() as u64) as usize;
+        count.min(self.batch() - first)
     }
 
     /// Joins no more datagrams, because the path takes no joined ones: each is so long that it has to be cut (`EMSGSIZE`), or
@@ -133,7 +138,7 @@ impl DatagramSender for Outbox {
     }
 
     fn lose(&mut self, count: usize) -> usize {
-        let lost = count.min(self.joined);
+        let lost = self.within_batch(count).min(self.joined);
         self.next += lost as u64;
         lost
     }
@@ -211,6 +216,14 @@ mod tests {
             let mut room = [0; 4000];
             (0..6).for_each(|_| assert_eq!(far.recv(&mut room).unwrap(), SIZE));
         });
+    }
+
+    #[test]
+    fn no_more_are_lost_than_a_call_sends() {
+        let mut outbox = Outbox::new(goodput_framing::goodput().datagrams(1, 100), 100, 4, 1);
+        outbox.next = 3;
+        assert_eq!((outbox.lose(4), outbox.next), (1, 4), "the rest of a batch");
+        assert_eq!((outbox.lose(4), outbox.next), (4, 8));
     }
 
     #[test]

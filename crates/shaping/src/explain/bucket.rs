@@ -42,7 +42,9 @@ pub(super) fn enough(
         super_lateness_s: bridged_s(&super_timers),
     };
     let (mut bytes, mut lines) = needs.worked_out();
-    if let Some((wanted, line)) = for_policed(test, sender, largest, rate) {
+    // A policer behind a local shaper has a bucket of its own, which that of the shaper does not enlarge.
+    let policed = shaper.is_none().then(|| for_policed(test, sender, largest, rate)).flatten();
+    if let Some((wanted, line)) = policed {
         bytes = bytes.max(wanted);
         lines.insert(lines.len() - 1, line);
         if let Some(enough) = lines.last_mut() {
@@ -181,8 +183,8 @@ pub(super) fn cuts_batches(seen: &Seen) -> Answer {
         say(
             "cut-super-packets",
             format!(
-                "the bucket of {burst:.0} bytes is smaller than a super-packet of {whole:.0} bytes: tbf cuts such a one into {:.0} \
-                 frames, which costs CPU time",
+                "the bucket of {burst:.0} bytes is smaller than a super-packet of {whole:.0} bytes: tbf cuts one of that size into \
+                 {:.0} frames, which costs CPU time",
                 whole / frame
             ),
         )

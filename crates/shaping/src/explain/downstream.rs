@@ -9,12 +9,13 @@ use crate::kind::waited_for_rate;
 /// Share of what behind takes at once that a bucket may have: it must not be full when the next burst comes.
 const SAFE_SHARE: f64 = 0.5;
 
-/// Datagrams of the train that were lost behind the local shaper: all that it did not drop itself, by its own count.
+/// Datagrams of the train that were lost behind the local shaper: all that reached it and that it did not drop itself, by its own
+/// count.
 pub(super) fn lost_behind(seen: &Seen) -> Option<u64> {
     let (train, around) = (seen.train()?, seen.sender.around_train.as_ref()?);
     seen.shaper()?;
     let dropped = around.sender.before.grown(around.sender.after, "qdisc.drops").ok()?;
-    train.lost.checked_sub(dropped).filter(|lost| *lost > 0)
+    train.lost.saturating_sub(train.refused).checked_sub(dropped).filter(|lost| *lost > 0)
 }
 
 /// Whether a policer holds the rate: the only one, or one behind the local shaper.
@@ -37,11 +38,11 @@ pub(super) fn without_losses_of_others(
 ) -> ShapingTest {
     if let (Some(lost), Known::Value(train)) = (lost_behind, &mut test.train)
         && let Known::Value(queue) = &mut train.queue
-        && lost * 2 > train.lost
+        && lost > train.lost.saturating_sub(train.refused) / 2
     {
         queue.discipline = Known::Missing(Missing::because(format!(
             "the shaper itself dropped {} of the {} datagrams that were lost",
-            train.lost - lost,
+            train.lost.saturating_sub(train.refused).saturating_sub(lost),
             train.lost
         )));
     }

@@ -29,10 +29,11 @@ pub(super) fn of_frames(seen: &Seen) -> Answer {
 }
 
 /// A bucket that takes super-packets whole, and overflows when the timer after one is late. Only TCP sends those, so datagrams
-/// may get all of the rate.
+/// may get all of the rate, or lack a little that their own timers don't explain.
 pub(super) fn of_super_packets(seen: &Seen) -> Answer {
     let least = seen.least_loss();
-    let lacks = seen.tcp_shortfall_by(least).filter(|_| seen.shortfall_by(least).is_none())?;
+    let is_alone = || seen.shortfall().is_none() && of_frames(seen).is_none();
+    let lacks = seen.tcp_shortfall_by(least).filter(|_| is_alone())?;
     let text = explain(seen, &super_packet(seen)?, lacks)?;
     Some(say("late-timers-tcp", format!("TCP sends super-packets: {text}")))
 }

@@ -177,6 +177,19 @@ fn devices_count_where_no_shaper_does() {
     assert_eq!(others.words(), said);
 }
 
+/// The sender's own firewall drops 6000 datagrams, which its device never counts.
+#[test]
+fn what_the_sender_itself_drops_hides_no_traffic_of_others() {
+    let counted = |sent: u64| device("noqueue", &[("link.tx_bytes", sent)], &[]);
+    let (near, later) = (counted(0), counted(4000 * 1514 + 5_000_000));
+    let sender = Sender { around_train: Some(around(&near, &later)), ..sender(&near, &later) };
+    let mut policed = test(ShapingKind::Policer, 48e6, 48e6);
+    let Known::Value(train) = &mut policed.train else { panic!("it has one") };
+    (train.lost, train.refused) = (6000, 6000);
+    let others = other_traffic(&sender, policed.train.value()).train.unwrap();
+    assert!((others.bits_per_s / 40e6 - 1.0).abs() < 1e-3, "{others:?}");
+}
+
 /// The receiver's own firewall drops two thirds of a train, and the device has counted a little less than what was sent.
 #[test]
 fn what_the_receiver_itself_drops_is_no_traffic_of_others() {

@@ -41,6 +41,7 @@ use goodput_model::{
 };
 
 use crate::changed::changed;
+use crate::judge::confirmation;
 use crate::kind::waited_for_rate;
 use crate::others::{OtherTraffic, Others};
 use crate::{Configured, Counts};
@@ -319,12 +320,18 @@ impl<'a> Seen<'a> {
     }
 
     /// The smallest share that is worth an explanation by the bucket: what is tolerated, if the shaper gives its rate; otherwise what
-    /// a test shows.
+    /// a test shows. A test may miss something else than the rate.
     fn least_loss(&self) -> f64 {
-        match self.test.confirmation {
-            Confirmation::Confirmed => self.tolerance(),
-            Confirmation::Missed | Confirmation::Inconclusive => self.tolerance().min(ACCURACY),
-        }
+        let test = self.test;
+        let is_off = |rate: &Known<Estimate>| {
+            rate.value().is_some_and(|rate| {
+                let (configured, percent) = (test.configured_bits_per_s, test.tolerance_percent);
+                confirmation(rate, configured, percent) != Confirmation::Confirmed
+            })
+        };
+        let is_missed = test.confirmation != Confirmation::Confirmed
+            && (is_off(&test.datagrams_bits_per_s) || is_off(&test.tcp_bits_per_s));
+        if is_missed { self.tolerance().min(ACCURACY) } else { self.tolerance() }
     }
 
     /// Whether the rate that came is the local shaper's own.

@@ -33,8 +33,10 @@ pub fn other_traffic(sender: &Sender, train: Option<&Shaping>) -> OtherTraffic {
 
 fn own_of_train(train: &Shaping) -> Own {
     let frame = train.frame_bytes.0 as f64;
-    let sent = train.sent as f64 * frame;
-    Own { sent, arrived: sent - train.lost as f64 * frame, frame }
+    // What a firewall of the sender drops reaches no device.
+    let sent = train.sent.saturating_sub(train.refused) as f64 * frame;
+    let arrived = train.sent.saturating_sub(train.lost) as f64 * frame;
+    Own { sent, arrived, frame }
 }
 
 /// Repeated segments count as sent, and so does all that was written if the receiver does not say what arrived.

@@ -6,7 +6,7 @@ use goodput_model::{Bytes, FlowSharing, QueueDiscipline, Seconds, ShapingKind, S
 use super::bucket::{largest_frame, wanted_by_tcp};
 use super::downstream::is_policed;
 use super::local::is_set_otherwise;
-use super::{Answer, Seen, Sender, say};
+use super::{Answer, Seen, say};
 
 /// Shortest wait that a person notices, seconds: a third of the 150 ms that ITU-T G.114 allows one way for a whole call.
 const NOTICED_S: f64 = 0.05;

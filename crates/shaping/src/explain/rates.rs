@@ -63,7 +63,8 @@ pub(super) fn headers(seen: &Seen) -> Answer {
     let for_users = |counted: f64| BitRate(configured.0 * payload / counted);
     let text = match least.filter(|least| *least < counted) {
         Some(least) => format!(
-            "of {least:.0} to {counted:.0} bytes that count for a segment, because a super-packet has the overhead once,              {payload:.0} are payload of TCP: {configured} are {} to {} for its users",
+            "of {least:.0} to {counted:.0} bytes that count for a segment, because a super-packet has the overhead once, \
+             {payload:.0} are payload of TCP: {configured} are {} to {} for its users",
             for_users(counted),
             for_users(least)
         ),
@@ -78,13 +79,13 @@ pub(super) fn headers(seen: &Seen) -> Answer {
 /// A rule in the firewall of the host that sends: what it drops never leaves the host, and the host reports it.
 pub(super) fn own_firewall(seen: &Seen) -> Answer {
     let train = seen.train()?;
-    let is_most = train.refused * 2 > train.lost;
+    let is_most = train.refused > train.lost / 2;
     (train.kind == ShapingKind::Policer && is_most).then(|| {
         say(
             "own-firewall",
             format!(
                 "a firewall rule of the {} host itself polices: it dropped {} of the {} datagrams that were lost; look for \
-                 a limit in its output (nft list ruleset)",
+                 a limit in its output hook (nft list ruleset)",
                 seen.sender.end, train.refused, train.lost
             ),
         )
@@ -108,8 +109,8 @@ pub(super) fn second_shaper(seen: &Seen) -> Answer {
         ShapingKind::None => return None,
     };
     let (name, given, set) = (name(seen), BitRate(given.value), BitRate(seen.set_in_frames()?));
-    let is_explained = is_explained(seen, short) || peak_rate(seen).is_some();
-    let is_explained = is_explained || own_firewall(seen).is_some();
+    let is_explained =
+        is_explained(seen, short) || peak_rate(seen).is_some() || own_firewall(seen).is_some();
     (!is_explained && never_borrows(seen).is_none()).then(|| {
         say(
             "second-shaper",

@@ -267,7 +267,7 @@ fn jumbo_frames_need_a_bucket_of_their_own() {
     assert!(enough.for_rate_bytes.0 >= 9014 && enough.bytes.0 >= 7 * 9014, "{enough:?}");
     let cut = seen.causes.iter().find(|cause| cause.id == "cut-super-packets").unwrap();
     assert!(
-        cut.text.contains("a super-packet of 63098 bytes: tbf cuts such a one into 7"),
+        cut.text.contains("a super-packet of 63098 bytes: tbf cuts one of that size into 7"),
         "{}",
         cut.text
     );
@@ -287,6 +287,17 @@ fn a_policer_behind_a_shaper_stays_one() {
     assert_eq!(kind(50e6, 1.4), ShapingKind::Policer);
     assert_eq!(kind(1e8, 1.4), SHAPER);
     assert_eq!(kind(1e8, 0.0), ShapingKind::Policer);
+}
+
+/// The bucket of the shaper is not the policer's.
+#[test]
+fn a_policer_behind_a_shaper_needs_no_larger_bucket_of_it() {
+    let local = tbf(100_000_000, 100_000, 500_000);
+    let enough = |kind| {
+        let seen = explained(test(kind, 50e6, 50e6), &local, &local);
+        seen.enough_bucket.value().unwrap().bytes
+    };
+    assert_eq!(enough(ShapingKind::Policer), enough(SHAPER));
 }
 
 /// On a busy machine the train shows nothing; TCP's frames pass a bucket of one frame as late.
@@ -370,6 +381,7 @@ fn a_policer_in_the_firewall_of_the_sender_is_named() {
     assert!(own.causes[0].text.contains("dropped 6990 of the 7000"), "{:?}", own.causes[0]);
     assert!(!ids(&own).contains(&"elsewhere"), "{own:#?}");
     assert_eq!(ids(&of(10))[0], "elsewhere");
+    assert_eq!(ids(&of(u64::MAX))[0], "own-firewall", "a far end may report any number");
 }
 
 #[test]
@@ -409,6 +421,9 @@ fn what_the_shaper_counts_that_has_the_rate_is_read() {
         said.text.ends_with("100 Mbit/s are 94.1 Mbit/s to 95.6 Mbit/s for its users"),
         "{said:?}"
     );
+    let middle =
+        "because a super-packet has the overhead once, 1448 are payload of TCP: 100 Mbit/s";
+    assert!(said.text.contains(middle), "{said:?}");
     assert_eq!(read(&device("fq", &[], &[]), 1e8), None);
 }
 

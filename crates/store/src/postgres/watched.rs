@@ -134,16 +134,16 @@ pub(super) async fn keep_shift(
     Ok(())
 }
 
-/// The newest changes of the goodput of targets with a text, newest first, with the hosts that found them, unless it is this
-/// one.
+/// The newest changes of the goodput of targets with a text, those of this host before those of others, and newest first, with
+/// the hosts that found them, unless it is this one.
 pub(super) const CHANGES: &str = "SELECT target, event, NULLIF(host, $1) FROM goodput.changes
         WHERE strpos(lower(target), $2) > 0
-        ORDER BY record DESC LIMIT $3";
+        ORDER BY (host = $1) DESC, record DESC LIMIT $3";
 
 /// The same of other quantities.
 pub(super) const SHIFTS: &str = "SELECT target, event, NULLIF(host, $1) FROM goodput.shifts
         WHERE strpos(lower(target), $2) > 0
-        ORDER BY record DESC, quantity LIMIT $3";
+        ORDER BY (host = $1) DESC, record DESC, quantity LIMIT $3";
 
 /// What was said of changes, by one of these queries.
 pub(super) async fn told(

@@ -61,7 +61,7 @@ fn bucket(check: &Check, host: &HostView) -> Answer {
     }
 }
 
-/// A queue that is shorter holds less than TCP's usual answer to a cut window, at any rate, seconds of the rate.
+/// Seconds of its rate; a shorter queue runs empty when TCP cuts its window.
 const SHORT_QUEUE_S: f64 = 0.01;
 
 /// The queue of tbf, which other shapers have in disciplines of their own.

@@ -22,7 +22,7 @@ use crate::verbs::telling::telling;
 /// The parameter that keeps a kernel from saving what a connection learned.
 const METRICS: &str = "sysctl.net.ipv4.tcp_no_metrics_save";
 
-/// What was changed so far, at either end. Whoever waits for a change may stop to wait: the change then comes to its end
+/// What was changed so far, at either end. Whoever waits for a change may stop waiting: the change then comes to its end
 /// on its thread, and [`Appliers::restore`] puts it back after that.
 pub struct Appliers {
     state_dir: PathBuf,
@@ -255,7 +255,7 @@ impl Appliers {
                 // The far host treats its own settings as near ones.
                 let own = SettingRef { end: EndName::Near, ..setting.clone() };
                 let tried = (own.clone(), value.to_owned());
-                // Whoever stops to wait for the answer has changed it all the same.
+                // Whoever stops waiting for the answer has changed it all the same.
                 let was_touched = self.far_touched;
                 self.far_touched |= client.far_end().changes_settings;
                 let applied = match may_cut(&own) && !self.confirmed.contains(&tried) {

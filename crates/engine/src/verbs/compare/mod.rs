@@ -140,7 +140,7 @@ pub(crate) async fn compare_whole(
     let mut client = connected.map_err(|why| at_time_limit(why, interrupt))?;
     let mut appliers = Appliers::new(request.state_dir.clone(), hosts);
     let made = within(*given_up_at, interrupt, async |interrupt| {
-        appliers.take(&ends, listener).await?;
+        unless_raised(interrupt, appliers.take(&ends, listener)).await?;
         run(request, &mut client, &mut appliers, interrupt, listener).await
     });
     let made = made.await;

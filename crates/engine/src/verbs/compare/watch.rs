@@ -35,7 +35,7 @@ pub struct Watched {
 }
 
 impl Watch {
-    /// Reads the counters of the hosts that the arms have changed, or that [`Appliers::reach`].
+    /// Reads the counters of the hosts that the arms have changed, or that were reached ([`Appliers::reach`]).
     pub(super) async fn begin(appliers: &mut Appliers, arms: &[Arm]) -> Result<Self, EngineError> {
         let mut began = Vec::new();
         for end in [EndName::Near, EndName::Far] {

@@ -171,7 +171,12 @@ impl<'a, C: Compare> Comparisons<'a, C> {
         match &compared {
             Ok(Compared { not_put_back: Some(why), .. }) => self.broken = Some(why.clone()),
             Err(why @ EngineError::NotPutBack { .. }) => self.broken = Some(why.to_string()),
-            Err(EngineError::GivenUp(why)) => self.given_up = Some(format!("{GIVEN_UP}: {why}")),
+            Err(EngineError::GivenUp(why)) => {
+                self.given_up = Some(match self.interrupt.is_raised() {
+                    true => why.clone(),
+                    false => format!("{GIVEN_UP}: {why}"),
+                });
+            }
             _ => {}
         }
         compared

@@ -120,7 +120,9 @@ impl<C: Compare> Tuner<'_, C> {
             self.lengthen_after_warm_up(candidate, listener);
             return None;
         }
-        if compared.is_err() && (self.runs.interrupt.is_raised() || self.runs.given_up.is_some()) {
+        // The end of the time says nothing of the change, however the comparison came to its end.
+        let is_over = self.runs.given_up.is_some() || self.runs.budget.left().is_zero();
+        if compared.is_err() && is_over && self.runs.broken.is_none() {
             self.search.give_back(candidate);
             return None;
         }

@@ -72,7 +72,11 @@ impl<'a> Held<'a> {
         let (mut seen, mut trouble) = (Rival::default(), Trouble::default());
         let mut unread: Option<Duration> = None;
         loop {
-            match Self::taken(keys, key, &value).await {
+            let taken = Self::taken(keys, key, &value).await;
+            if taken.is_ok() {
+                nats_answers();
+            }
+            match taken {
                 Ok(Ok(held)) => return Ok(Taken::Held(held)),
                 Ok(Err(Some(entry))) if is_gone(&mut seen, &entry) => {
                     match Self::seized(keys, key, &value, &entry).await {

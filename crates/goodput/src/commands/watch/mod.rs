@@ -16,7 +16,7 @@ mod turn;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use goodput_engine::{EngineError, Interrupt};
 use goodput_model::{Bytes, Length};
 use goodput_store::Store;
@@ -74,6 +74,8 @@ struct Watch<'a> {
     /// How often the history had been opened when the paths took what it has.
     openings: usize,
     paths: Vec<Path>,
+    /// Why the history could not be read when that was last tried.
+    unread: Option<String>,
     budget: Budget,
     /// What one test may cost.
     share: Bytes,
@@ -124,6 +126,7 @@ impl<'a> Watch<'a> {
             history,
             openings,
             paths,
+            unread: None,
             budget,
             share,
             host,
@@ -181,6 +184,7 @@ impl<'a> Watch<'a> {
     async fn go_on(&mut self, interrupt: &Interrupt) -> Result<Exit> {
         let seed = rand::random();
         let mut schedule = Schedule::new(self.args.schedule.every, self.paths.len(), seed);
+        self.show_last_results().await;
         if let (Some(address), Some(metrics)) = (self.args.output.metrics, &self.metrics) {
             let listening = goodput_web::listen(address, "--metrics", None).await?;
             screen::say(format_args!("metrics on {}metrics", listening.url()?));
@@ -191,7 +195,6 @@ impl<'a> Watch<'a> {
             })));
         }
         self.begin()?;
-        self.show_last_results().await;
         loop {
             let now_s = self.now_s();
             let Delay { took, why } = self.history.take_delay();
@@ -260,15 +263,17 @@ impl<'a> Watch<'a> {
             screen::say(format_args!("goodput: the history was opened again"));
             self.paths.iter_mut().for_each(Path::forget);
         }
+        let mut unread = None;
         for path in &mut self.paths {
-            if let Err(why) = path.restore(&self.history).await {
-                let why = exit::in_words(&why);
-                let target = &path.text;
-                screen::say(format_args!(
-                    "goodput: {target}: no test is compared until the history can be read: {why}"
-                ));
-            }
+            unread = path.restore(&self.history).await.err().or(unread);
         }
+        let unread = unread.map(|why| exit::in_words(&why));
+        if let Some(why) = unread.as_ref().filter(|_| unread != self.unread) {
+            screen::say(format_args!(
+                "goodput: no test is compared until the history can be read: {why}"
+            ));
+        }
+        self.unread = unread;
     }
 
     /// Tests a target, if the budget allows it, and says what this shows.
@@ -481,6 +486,8 @@ impl<'a> Watch<'a> {
             let why = exit::in_words(&why);
             screen::say(format_args!("goodput: old results were not deleted: {why}"));
         }
+        // It may have been closed on purpose: its records have the numbers that they had.
+        self.openings = self.history.openings();
     }
 }
 
@@ -491,7 +498,10 @@ async fn delete_too_old(history: &HistoryThread, keep: Keep, every_s: f64) -> Re
     history.close().await?;
     // Not on another thread: while this one waits, no signal ends the process, which would damage the file.
     on_full_disk(&left, &mut 0)?;
-    history.ask(delete).await.map(drop)
+    match history.ask(delete).await? {
+        None => Ok(()),
+        Some(_) => bail!("the disk is full again"),
+    }
 }
 
 /// Each target once, in the order in which they were named.

@@ -30,10 +30,15 @@ impl HostSettings {
         request: SettingRequest,
     ) -> Result<String, SettingRefusal> {
         let asked = request.to_string();
+        // Its answer is the full packets that it asks for.
+        let is_echo = matches!(request, SettingRequest::Echo(_));
         // Logged even if this server ends before the answer is there.
         tracing::info!(target: AUDIT, %peer, "setting: {asked} by {by}: asked for");
         let answer = self.carry_out(request).await;
         match &answer {
+            Ok(_) if is_echo => {
+                tracing::info!(target: AUDIT, %peer, "setting: {asked} by {by}: answered");
+            }
             Ok(value) => tracing::info!(target: AUDIT, %peer, "setting: {asked} by {by}: {value}"),
             Err(refusal) => {
                 tracing::warn!(target: AUDIT, %peer, "setting: {asked} by {by}: failed: {}", refusal.why);

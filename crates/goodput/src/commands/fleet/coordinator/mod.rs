@@ -60,7 +60,7 @@ impl Lease {
     pub fn taken_over(&self, has_predecessor: bool) -> String {
         match (&*self.before.borrow(), has_predecessor) {
             (Some(before), _) => {
-                format!("this process is now the coordinator; the one {before} has ended")
+                format!("this process is now the coordinator; before, the one {before} was")
             }
             (None, true) => "this process is now the coordinator; its predecessor has ended".into(),
             (None, false) => "this process is now the coordinator".into(),
@@ -101,6 +101,6 @@ mod tests {
         assert_eq!(lease.taken_over(false), "this process is now the coordinator");
         assert!(lease.taken_over(true).ends_with("; its predecessor has ended"));
         lease.before.replace(Some("on host h".into()));
-        assert!(lease.taken_over(true).ends_with("; the one on host h has ended"));
+        assert!(lease.taken_over(true).ends_with("; before, the one on host h was"));
     }
 }

@@ -282,9 +282,10 @@ impl Pairs {
                 return None;
             }
             // One that ended early is as good as any.
-            let goodput = pair.newest.goodput.known().unwrap_or(usual);
-            // A pair that gives nothing is the slowest one, also where its sites usually give nothing.
-            Some((if goodput > 0.0 { goodput / usual } else { 0.0 }, pair.ends))
+            // A pair that gives nothing is the slowest one, also where its sites usually give nothing. Of one without a goodput,
+            // nobody knows that it is slow.
+            let share = |goodput: f64| if goodput > 0.0 { goodput / usual } else { 0.0 };
+            Some((pair.newest.goodput.known().map_or(1.0, share), pair.ends))
         };
         let mut up: Vec<_> = self.all().filter_map(|pair| share(&pair)).collect();
         let all_down = self.all().filter(|pair| !pair.newest.is_up).map(|pair| pair.ends);
