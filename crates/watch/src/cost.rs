@@ -169,9 +169,9 @@ impl Meter {
     fn by_device(&self, payload: u64) -> Option<u64> {
         let arrived = self.arrived?;
         let carried = self.carried.filter(|carried| *carried >= arrived)?;
-        let carried = self.in_full_packets(carried.saturating_add(self.step));
         let waits = self.in_full_packets(payload.saturating_sub(arrived));
-        let times = (carried as f64 / self.in_full_packets(arrived).max(1) as f64).max(1.0);
+        let times = (carried as f64 / arrived.max(1) as f64).max(1.0);
+        let carried = self.in_full_packets(carried.saturating_add(self.step));
         Some(carried.saturating_add((waits as f64 * times).ceil() as u64))
     }
 

@@ -23,32 +23,6 @@ fn the_host_puts_back_by_itself_when_the_connection_goes() {
     });
 }
 
-#[test]
-fn while_a_run_looks_at_what_the_host_put_back_nobody_else_begins() {
-    in_scene(|folder| {
-        let elsewhere = tempfile::tempdir().unwrap();
-        let before = value(PARAMETER);
-        let mut changes = begin(&folder);
-        changes.apply(&setting(PARAMETER), OURS).unwrap();
-        let dead_man = changes.dead_man().unwrap().pid;
-        sh(&format!("kill -STOP {dead_man}"));
-        changes.host.session.cut();
-        std::thread::scope(|scope| {
-            let restoring = scope.spawn(|| changes.restore());
-            let (mut looking, mark) = (host(), crate::ssh::MARK);
-            let mut seen = || looking.system.processes(&mut looking.session, mark).unwrap();
-            wait_for("the process of whoever restores", || seen().len() == 2);
-            let other = RemoteChanges::at(host(), elsewhere.path(), Vec::new()).err().unwrap();
-            assert!(matches!(other, RemoteError::Busy { .. }), "{other}");
-            sh(&format!("kill -CONT {dead_man}"));
-            let report = restoring.join().unwrap();
-            assert!(report.report.is_clean(), "{report}");
-        });
-        assert_eq!(value(PARAMETER), before);
-        assert!(journals(&folder).is_empty());
-    });
-}
-
 /// Another run has begun since the host put everything back.
 #[test]
 fn what_the_host_put_back_is_not_looked_at_while_another_run_changes_it() {
