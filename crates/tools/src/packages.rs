@@ -64,11 +64,6 @@ pub const FOR_TESTS: &[Package] = &[
         program: "/usr/lib/python3/dist-packages/yaml/__init__.py",
         reason: "reads the manifests in packaging",
     },
-    Package {
-        name: "faketime",
-        program: "faketime",
-        reason: "gives one process a clock that is wrong",
-    },
     Package { name: "binutils", program: "strip", reason: "takes the symbols off the program" },
     Package { name: "dpkg-dev", program: "dpkg-shlibdeps", reason: "knows what it depends on" },
     Package { name: "lintian", program: "lintian", reason: "judges the Debian package" },

@@ -20,7 +20,6 @@ mod fleet;
 mod fleet_agents;
 mod fleet_by_ssh;
 mod fleet_caller;
-mod fleet_clocks;
 mod fleet_database;
 mod fleet_demand;
 mod fleet_failures;
