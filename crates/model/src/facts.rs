@@ -13,6 +13,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::known::Missing;
 
+/// Why a fact is missing that a host has not set, unlike one that could not be read.
+pub const NOT_SET: &str = "not set on the route";
+
 /// One fact about a host.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]

@@ -111,7 +111,7 @@ pub use estimate::{Estimate, percent_range};
 pub use ethernet::{ETHERNET_CHECKSUM_BYTES, ETHERNET_HEADER_BYTES, ETHERNET_PAUSE_BYTES};
 pub use event::{Decided, Event, Outlook};
 pub use evidence::{Evidence, Measured};
-pub use facts::{Fact, Snapshot};
+pub use facts::{Fact, NOT_SET, Snapshot};
 pub use fetches::{Fetch, FetchTimes, Fetches};
 pub use file_parts::{FilePart, FileParts, PartRate};
 pub use finding::{Confidence, Finding, Permanent, Undecided, Witness};

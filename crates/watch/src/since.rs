@@ -3,13 +3,15 @@
 //! If the test changed, nobody knows whether the path did: its options, the movers that carried the payload, and the program
 //! are apart from all other changes.
 //!
-//! A setting changed with the path if it changed once, about then, and has lasted since. A quantity changed if the ranks of
+//! A setting changed with the path if it changed about then, was steady before, and has lasted since. A quantity changed if the ranks of
 //! its values since are too unlikely among those before.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use goodput_model::record::DirectionResult;
-use goodput_model::{Bytes, End, EndName, Fact, Known, Record, Role, Seconds, TcpInfo, median};
+use goodput_model::{
+    Bytes, End, EndName, Fact, Known, NOT_SET, Record, Role, Seconds, TcpInfo, median,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::limit::{Limit, usual};
@@ -20,6 +22,8 @@ use crate::window::MIN_WINDOW;
 /// The beginning of a change is known to about as many tests as the shortest window has that is tried. A setting that
 /// changed this near to it changed with the path, and a quantity of tests this near before it may be of either side.
 const NEAR: usize = MIN_WINDOW;
+/// Tests before its change during which a setting was the same, or all: one that flips now and then changed with nothing.
+const STEADY: usize = 2 * NEAR;
 /// Tests that a changed setting has lasted for at least, and of which a quantity is known.
 const FEWEST: usize = 3;
 /// Probability below which the limit changed: otherwise the verdicts flip between two.
@@ -107,7 +111,8 @@ fn by_chance(reference: &mut [f64], values: &[f64]) -> f64 {
     probability(standard_sum(sum, values.len(), reference.len(), 1.0), values.len())
 }
 
-/// A value that changed once, near the time of the path's change, and has lasted since.
+/// A value that changed near the time of the path's change, was steady before that, and has lasted since. What it was long
+/// before does not matter: a cause may come again.
 fn different<R, T: PartialEq + ToString>(
     what: &str,
     before: &[R],
@@ -115,14 +120,17 @@ fn different<R, T: PartialEq + ToString>(
     value: impl Fn(&R) -> Option<T>,
 ) -> Option<Difference> {
     let all: Vec<Option<T>> = before.iter().chain(since).map(value).collect();
-    let (oldest, newest) = (all.first()?.as_ref()?, all.last()?.as_ref()?);
+    let newest = all.last()?.as_ref()?;
     let changed = all.iter().rposition(|value| value.as_ref() != Some(newest))? + 1;
-    let is_once = all[..changed].iter().all(|value| value.as_ref() == Some(oldest));
+    let previous = all[..changed].last()?.as_ref()?;
+    let lasted =
+        all[..changed].iter().rev().take_while(|value| value.as_ref() == Some(previous)).count();
+    let was_steady = lasted >= changed.min(STEADY);
     let is_near = changed.abs_diff(before.len()) <= NEAR;
     let has_lasted = all.len() - changed >= FEWEST.min(since.len());
-    (is_once && is_near && has_lasted).then(|| Difference {
+    (was_steady && is_near && has_lasted).then(|| Difference {
         what: what.into(),
-        before: oldest.to_string(),
+        before: previous.to_string(),
         since: newest.to_string(),
     })
 }
@@ -207,12 +215,13 @@ fn hosts(
     all
 }
 
-/// Whether a host had no such setting, before and after the test: its area was read, and nothing says why it is missing.
+/// Whether a host had no such setting, before and after the test: its area was read, and nothing says that it could not be.
 fn is_not_set(end: &End, name: &str) -> bool {
     let area = name.split('.').next().unwrap_or(name);
     let belongs = |fact: &String| fact.strip_prefix(area).is_some_and(|rest| rest.starts_with('.'));
     [&end.before, &end.after].into_iter().all(|host| {
-        let is_missing = [area, name].iter().any(|missing| host.missing.contains_key(*missing));
+        let unread = |name: &str| host.missing.get(name).is_some_and(|why| why != NOT_SET);
+        let is_missing = unread(area) || unread(name);
         let is_read = host.facts.keys().any(belongs);
         is_read && !is_missing && !host.facts.contains_key(name)
     })
@@ -495,6 +504,19 @@ mod tests {
         ["route.device", "sysctl.net.ipv4.tcp_rmem"].contains(&fact)
     }
 
+    #[test]
+    fn a_cause_that_comes_again_is_named_again_and_one_that_flips_is_not() {
+        let named = |before: &[&str], since: &[&str]| {
+            let difference = different("rate", before, since, |value| Some(value.to_string()));
+            difference.map(|one| (one.before, one.since))
+        };
+        let again = [["60"; 12].as_slice(), &["100"; 20]].concat();
+        assert_eq!(named(&again, &["60"; 8]), Some(("100".into(), "60".into())));
+        let flips = ["60", "100", "100", "60", "100", "100"].repeat(5);
+        assert_eq!(named(&flips, &["60"; 8]), None);
+        assert_eq!(named(&["100"; 3], &["60"; 8]), Some(("100".into(), "60".into())));
+    }
+
     /// What is said if the near end gets a setting that it did not have, or loses it.
     fn set_or_lost(is_set_since: bool, change: impl Fn(&mut End)) -> Vec<Difference> {
         let mut random = Random::seed_from_u64(1);
@@ -522,6 +544,14 @@ mod tests {
             before: before.into(),
             since: since.into(),
         };
+        // As the kernel's sources say it of a route.
+        let not_set = |near: &mut End| {
+            for host in [&mut near.before, &mut near.after] {
+                host.lacks("route.window", NOT_SET);
+            }
+        };
+        assert_eq!(set_or_lost(true, not_set), [named("none", "20000")]);
+        assert_eq!(set_or_lost(false, not_set), [named("20000", "none")]);
         assert_eq!(set_or_lost(true, |_| {}), [named("none", "20000")]);
         assert_eq!(set_or_lost(false, |_| {}), [named("20000", "none")]);
     }
@@ -651,7 +681,8 @@ mod tests {
         let from = |first| (first..24).collect::<Vec<_>>();
         assert_eq!((said(&from(12)), said(&from(16)), said(&from(20))), (1, 1, 1));
         assert_eq!((said(&from(11)), said(&from(21)), said(&from(23))), (0, 0, 0));
-        assert_eq!((said(&[16, 17, 18]), said(&[3, 16, 17, 18, 19, 20, 21, 22, 23])), (0, 0));
+        let also = |one: usize| std::iter::once(one).chain(16..24).collect::<Vec<_>>();
+        assert_eq!((said(&[16, 17, 18]), said(&also(10)), said(&also(3))), (0, 0, 1));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use goodput_model::{Missing, Snapshot};
+use goodput_model::{Missing, NOT_SET, Snapshot};
 use goodput_netlink::routes::destination_text;
 use goodput_netlink::{Netlink, Route, RouteMetrics};
 
@@ -70,7 +70,6 @@ fn decision(snapshot: &mut Snapshot, netlink: &mut Netlink, chosen: &Route) {
 }
 
 fn metrics(snapshot: &mut Snapshot, metrics: &RouteMetrics) {
-    const UNSET: &str = "not set on the route";
     let numbers = [
         ("window", metrics.window),
         ("mtu", metrics.mtu),
@@ -82,11 +81,11 @@ fn metrics(snapshot: &mut Snapshot, metrics: &RouteMetrics) {
         let name = format!("route.{name}");
         match value {
             Some(value) => snapshot.put(name, u64::from(value)),
-            None => snapshot.lacks(name, UNSET),
+            None => snapshot.lacks(name, NOT_SET),
         }
     }
     match &metrics.congctl {
         Some(congctl) => snapshot.put("route.congctl", congctl.as_str()),
-        None => snapshot.lacks("route.congctl", UNSET),
+        None => snapshot.lacks("route.congctl", NOT_SET),
     }
 }
