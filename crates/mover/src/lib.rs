@@ -29,6 +29,7 @@ mod liveness;
 mod lockstep;
 mod low_water;
 mod mapping;
+mod mark_trial;
 mod mounted_file;
 pub mod movers;
 mod multishot;

@@ -15,7 +15,8 @@
 //! This has a price if the packets are short, as from a program that writes little at a time: each packet is
 //! acknowledged on its own, nothing stays unacknowledged, and so the sender's kernel gathers no writes (Nagle, RFC
 //! 896). This cost half the throughput of 1500-byte writes over a veth pair. So the segments that go back while the
-//! mark is raised are counted, and the mark is lowered for a while if there are too many.
+//! mark is raised are counted, and the mark is lowered for a while if there are too many. And a mark does not always
+//! save a wake-up, so this is tried: see [`MarkTrial`].
 
 use std::mem;
 use std::os::fd::AsFd;
@@ -23,6 +24,7 @@ use std::os::fd::AsFd;
 use crate::clock::now_ns;
 use crate::error::MoveError;
 use crate::flow::Flow;
+use crate::mark_trial::MarkTrial;
 use crate::{slice, socket};
 
 /// Highest mark, bytes. More saves little, and has left the processor's cache before it is read.
@@ -72,6 +74,8 @@ pub(crate) struct LowWater {
     trial: Option<Trial>,
     /// Bytes to come before the mark may be raised.
     spared: u64,
+    /// Whether a mark saves sleeps; a reader that may rest does not ask.
+    saves: MarkTrial,
 }
 
 /// A mark that was just raised.
@@ -111,6 +115,9 @@ impl LowWater {
     /// `bytes` were read.
     pub(crate) fn read(&mut self, bytes: usize) {
         self.since_wait += bytes as u64;
+        if !self.may_rest {
+            self.saves.read(bytes as u64);
+        }
         self.spared = self.spared.saturating_sub(bytes as u64);
         self.trial.iter_mut().for_each(|trial| trial.bytes += bytes as u64);
     }
@@ -174,6 +181,10 @@ impl LowWater {
 
     fn judge(&mut self, now_ns: u64) -> Speed {
         let got = mem::take(&mut self.since_wait);
+        if !self.may_rest && !self.saves.allows_mark() {
+            (self.judged, self.from_ns) = (0, now_ns);
+            return if self.mark > 0 { Speed::Slow } else { Speed::Same };
+        }
         if self.mark > 0 && got < self.mark {
             // Woken with less than the mark, so by the clock. After a rest this is no reason to wake for every packet.
             return if mem::take(&mut self.rests) { Speed::Same } else { Speed::Slow };
