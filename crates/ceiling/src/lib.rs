@@ -12,6 +12,7 @@ pub mod answers;
 pub mod bounds;
 pub mod bucket;
 pub mod buses;
+pub mod counting;
 pub mod fit;
 pub mod framings;
 mod inputs;

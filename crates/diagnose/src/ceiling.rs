@@ -104,7 +104,7 @@ fn inputs(
     };
     Ok(CeilingInputs {
         link_bits_per_s: among(false).or_else(|| among(true)).map(BitRate),
-        shaper_bits_per_s: shaper.map(|shaper| BitRate(shaper.rate)),
+        shaper_bits_per_s: shaper.map(|shaper| BitRate(shaper.in_frames)),
         ..packet_inputs(view)?
     })
 }

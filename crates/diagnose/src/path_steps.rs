@@ -75,8 +75,11 @@ fn socket(view: &View, side: &Side) -> Step {
     let stream = || nothing("bytes and packets are counted separately");
     let (entered, left, dropped) = match (side.role, view.is_tcp()) {
         (Role::Sender, _) => {
-            let dropped = nothing("a sending socket waits instead");
-            (stream(), carried(view, side).into(), dropped)
+            let dropped = match refused(view) {
+                0 => nothing("a sending socket waits instead"),
+                refused => Known::Value(refused),
+            };
+            (stream(), left_sender(view).into(), dropped)
         }
         (Role::Receiver, is_tcp) => {
             // The program reads datagrams, but a stream's bytes.
@@ -138,6 +141,16 @@ fn carried(view: &View, side: &Side) -> Result<u64, Missing> {
     })
 }
 
+/// Datagrams that a firewall rule of the sending host dropped as they were sent.
+fn refused(view: &View) -> u64 {
+    total(&view.sender, |flow| Ok(flow.datagrams.map_or(0, |counts| counts.refused))).unwrap_or(0)
+}
+
+/// What the sending sockets passed on.
+fn left_sender(view: &View) -> Result<u64, Missing> {
+    Ok(carried(view, &view.sender)?.saturating_sub(refused(view)))
+}
+
 fn queue(side: &Side) -> Step {
     let counted = |name| match side.text(names::QDISC_KIND)? {
         "noqueue" => Err(Missing::because("the device has no queue")),
@@ -182,8 +195,7 @@ fn packets(
 }
 
 fn path(view: &View) -> Step {
-    let sent =
-        || carried(view, &view.sender)?.checked_sub(dropped_before_path(view)?).ok_or_else(others);
+    let sent = || left_sender(view)?.checked_sub(dropped_before_path(view)?).ok_or_else(others);
     let came = || Ok(came_to_receiver(view)?.saturating_add(dropped_behind_path(view)));
     Step {
         place: goodput_model::Place::Path,
@@ -256,7 +268,8 @@ fn lost_on_the_path(view: &View) -> Result<u64, Missing> {
         Err(why) if why.missing == JOINED => return Err(why),
         dropped => dropped.unwrap_or(0),
     };
-    let hosts = before.saturating_add(dropped_behind_path(view)).saturating_add(socket);
+    let sending = before.saturating_add(refused(view));
+    let hosts = sending.saturating_add(dropped_behind_path(view)).saturating_add(socket);
     gone.checked_sub(hosts).ok_or_else(others)
 }
 
@@ -420,6 +433,18 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn what_the_senders_firewall_dropped_never_reached_the_path() {
+        let case = datagrams(0.3).datagrams_sent(400_000).refused(0.25);
+        let steps = path_steps(&View::new(&case.evidence()));
+        assert_eq!(steps[1].dropped, Known::Value(100_000));
+        assert_eq!(steps[1].left, Known::Value(300_000));
+        let lost =
+            |refused| dropped(datagrams(0.3).datagrams_sent(400_000).refused(refused))[4].clone();
+        let (all, rest) = (*lost(0.0).value().unwrap(), *lost(0.1).value().unwrap());
+        assert_eq!(all - rest, 40_000, "the path is blamed for the rest alone");
     }
 
     #[test]

@@ -45,6 +45,7 @@ pub fn vanishing(view: &View) -> Result<Option<Vanishing>, Missing> {
         return Ok(None);
     }
     let by_host = view.sender.queue_drops().unwrap_or(0.0) >= enough
+        || view.sender.datagrams_refused().unwrap_or(0.0) >= enough
         || view.receiver.socket_drops().unwrap_or(0.0) >= enough;
     let fragments = view.sender.grown(FRAGMENTS_MADE).unwrap_or(0) as f64;
     let found =

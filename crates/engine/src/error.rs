@@ -55,7 +55,7 @@ pub enum EngineError {
     /// The peer broke off a data flow without saying why.
     #[error("{0}")]
     BrokenOff(String),
-    /// The file's server does not let this user go on.
+    /// The file's server, or a host that was to be changed, does not let this user go on.
     #[error("{0}")]
     Forbidden(String),
     /// A measurement achieved only a part of what was asked for, and only the whole is of use.

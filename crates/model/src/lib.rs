@@ -148,8 +148,8 @@ pub use shaper::{
     TimerLateness,
 };
 pub use shaping::{
-    Confirmation, CountedLayer, CurvePoint, FlowSharing, GapBin, Gaps, QueueDiscipline, Rhythm,
-    Shaping, ShapingKind, ShapingQueue, ShapingTest, WindowRates,
+    Confirmation, CountedLayer, CurvePoint, FlowSharing, GapBin, Gaps, LEAST_TCP_S,
+    QueueDiscipline, REST_S, Rhythm, Shaping, ShapingKind, ShapingQueue, ShapingTest, WindowRates,
 };
 pub use shaping_class::{ClassAnswer, ShapingClass};
 pub use shown_run::{ReceivedBy, ShownRun};

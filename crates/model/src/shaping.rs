@@ -12,6 +12,14 @@ use crate::shaper::{EnoughBucket, LocalShaper, NotProven, ShapingCause, ShapingP
 use crate::shaping_class::ShapingClass;
 use crate::units::{BitRate, Bytes};
 
+/// How long the sender of a train rests before it, so that a bucket fills, seconds.
+pub const REST_S: f64 = 1.0;
+/// How long TCP sends at least, seconds.
+pub const LEAST_TCP_S: f64 = 2.0;
+/// A bucket that is deeper than any usual one, as the time in which it fills, seconds. A limit of bytes of nftables holds one
+/// second of its rate, and its burst (net/netfilter/nft_limit.c, `nft_limit_init`).
+const DEEP_BUCKET_S: f64 = 2.0;
+
 /// What limits the rate of a path, as a train of datagrams shows it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Shaping {
@@ -31,6 +39,14 @@ pub struct Shaping {
     /// Number of the lost datagrams that a firewall rule of the sending host dropped; absent if there was none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub refused: u64,
+    /// Average number of datagrams that left the sender in one packet (segmentation offload), which its queueing discipline
+    /// may count with one header; absent if each left alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub joined: Option<f64>,
+    /// Time in which nothing came although datagrams were sent and none of them was lost, seconds: the path stood still;
+    /// absent if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalled_s: Option<f64>,
     /// Time in which all datagrams that were sent were lost although a full bucket would have let some through, seconds;
     /// absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,11 +84,31 @@ impl Shaping {
         BitRate(self.offered_bits_per_s.0 * (1.0 - lost_share))
     }
 
-    /// Whether the train shows that nothing holds this rate: more came, by more than the tolerance. A policer drops what
+    /// Whether nothing held the train, and more of it came than this rate, by more than the tolerance. A policer drops what
     /// exceeds its rate, so a train of which no more came than that shows nothing, however little was lost.
-    pub fn is_unheld(&self, rate: BitRate, tolerance_percent: f64) -> bool {
+    pub fn exceeds(&self, rate: BitRate, tolerance_percent: f64) -> bool {
         let most = rate.0 * (1.0 + tolerance_percent / 100.0);
         self.kind == ShapingKind::None && self.came_bits_per_s().0 > most
+    }
+
+    /// Whether the train, with what is known of `tcp` in the same bytes, shows that nothing holds this rate. A bucket that is
+    /// deeper than what came above the rate lets all of it through; it is deeper than any that is usual if TCP, which comes
+    /// afterwards, gets no more than the rate.
+    pub fn is_unheld(&self, rate: BitRate, tolerance_percent: f64, tcp: Option<&Estimate>) -> bool {
+        let most = rate.0 * (1.0 + tolerance_percent / 100.0);
+        let least = rate.0 * (1.0 - tolerance_percent / 100.0);
+        let may_be_held = tcp.is_some_and(|tcp| tcp.low <= most && tcp.high >= least);
+        let of_tcp_s = tcp.map_or(0.0, |tcp| (tcp.low / rate.0 - 1.0).max(0.0) * LEAST_TCP_S);
+        let beyond_s = self.excess_bytes(rate).0 as f64 * 8.0 / rate.0 + of_tcp_s;
+        self.exceeds(rate, tolerance_percent) && !may_be_held && beyond_s >= DEEP_BUCKET_S
+    }
+
+    /// How long the bucket takes to fill, seconds, if that is longer than the sender rests before a train: then it may not have
+    /// been full, and holds at least what was seen.
+    pub fn fills_for_longer(&self) -> Option<f64> {
+        let (bucket, rate) = (self.bucket_bytes.value()?, self.rate_bits_per_s.value()?);
+        let fills_s = bucket.value * 8.0 / rate.value;
+        (fills_s.is_finite() && fills_s > REST_S).then_some(fills_s)
     }
 
     /// What came above this rate in the whole train. A bucket that is deeper than this would have let all of it through.
@@ -299,6 +335,12 @@ impl ShapingTest {
 }
 
 impl ShapingTest {
+    /// Whether nothing holds the rate, as far as the train and TCP show.
+    pub fn is_unheld(&self) -> bool {
+        let (rate, tcp) = (self.configured_bits_per_s, self.tcp_bits_per_s.value());
+        self.train.value().is_some_and(|train| train.is_unheld(rate, self.tolerance_percent, tcp))
+    }
+
     /// The place among the classes of the one that is furthest below its rate, beside the others or else alone. The
     /// record has the TCP measurement of this class.
     pub fn furthest_below(&self) -> Option<usize> {

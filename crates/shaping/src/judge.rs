@@ -5,6 +5,7 @@ use goodput_model::{
     Shaping, ShapingKind, ShapingTest,
 };
 
+use crate::burst::burst;
 use crate::counted::{Counts, TcpRate};
 use crate::explain::TcpLimit;
 use crate::kind::{MAX_CHANCE_LOSS_SHARE, waited_for_rate};
@@ -46,7 +47,7 @@ pub fn judge_tcp(
     let of_tcp = within(&configured, "TCP gets", &tcp, others.tcp.as_ref());
     let found = [
         Some(limited(&configured, of_tcp, &tcp, limit)),
-        configured.max_burst.map(|most| burst(most, &unknown())),
+        configured.max_burst.map(|most| burst(most, configured.rate, &unknown())),
     ];
     let mut test = answered(configured, found.into_iter().flatten().collect());
     test.reasons.push(format!("judged by TCP alone: {why}"));
@@ -84,25 +85,27 @@ pub fn judge(
     tcp: Result<TcpRate, Missing>,
     others: &OtherTraffic,
 ) -> ShapingTest {
+    let train = train.map(|train| without_senders_own(configured, train));
     let counts = match configured.counts {
         Some(layer) => Ok(layer),
         None => counts(configured, &train, &tcp).map(Counts::from),
-    };
-    let datagrams = match (&train, &counts) {
-        (Ok(train), Ok(layer)) => datagrams_in(configured, train, *layer),
-        (Err(why), _) | (_, Err(why)) => Err(why.clone()),
     };
     let tcp = tcp.map(|tcp| tcp.beyond_bucket(train.as_ref().ok()));
     let tcp = match (&tcp, &counts) {
         (Ok(tcp), Ok(counts)) => Ok(tcp.counted(*counts, configured.rate)),
         (Err(why), _) | (_, Err(why)) => Err(why.clone()),
     };
+    let datagrams = match (&train, &counts) {
+        (Ok(train), Ok(layer)) => datagrams_in(configured, train, *layer, tcp.as_ref().ok()),
+        (Err(why), _) | (_, Err(why)) => Err(why.clone()),
+    };
     let found = [
-        train.as_ref().ok().and_then(|train| unlimited(&configured, train)),
+        train.as_ref().ok().and_then(|train| unlimited(&configured, train, tcp.as_ref().ok())),
         train.as_ref().ok().and_then(|train| broken(&configured, train)),
+        train.as_ref().ok().and_then(|train| stalled(&configured, train)),
         Some(within(&configured, "datagrams get", &datagrams, others.train.as_ref())),
         Some(within(&configured, "TCP gets", &tcp, others.tcp.as_ref())),
-        configured.max_burst.map(|most| burst(most, &train)),
+        configured.max_burst.map(|most| burst(most, configured.rate, &train)),
     ];
     ShapingTest {
         counts: counts.and_then(Counts::layer).into(),
@@ -139,7 +142,7 @@ pub(crate) fn counts(
     tcp: &Result<TcpRate, Missing>,
 ) -> Result<CountedLayer, Missing> {
     let of_train = |layer| {
-        train.as_ref().map_err(Clone::clone).and_then(|t| datagrams_in(configured, t, layer))
+        train.as_ref().map_err(Clone::clone).and_then(|t| datagrams_in(configured, t, layer, None))
     };
     match (of_train(CountedLayer::Frame), tcp) {
         (Ok(_), _) => nearest(configured, of_train),
@@ -172,20 +175,23 @@ fn nearest(
     Ok(nearest.1)
 }
 
-/// The rate that datagrams get. If nothing held them, that at which they came, unless that is no more than the rate.
+/// The rate that datagrams get. If nothing held them, that at which they came, unless a bucket may have let them through.
 fn datagrams_in(
     configured: Configured,
     train: &Shaping,
     counts: impl Into<Counts>,
+    tcp: Option<&Estimate>,
 ) -> Result<Estimate, Missing> {
     let by = counts.into().of_train(train) / train.frame_bytes.0 as f64;
     let too_slow = || too_slow(train.offered_bits_per_s);
     match (train.rate_bits_per_s.get(), train.kind) {
-        (Ok(_), _) if is_senders_own(configured, train) => Err(too_slow()),
         (Ok(rate), _) => Ok(rate.scaled(by)),
         (Err(_), ShapingKind::None) => {
-            if !train.is_unheld(configured.rate, configured.tolerance_percent) {
+            if !train.exceeds(configured.rate, configured.tolerance_percent) {
                 return Err(if train.lost == 0 { too_slow() } else { lost_too_few(train) });
+            }
+            if !train.is_unheld(configured.rate, configured.tolerance_percent, tcp) {
+                return Err(maybe_saved_up(configured, train));
             }
             let value = train.came_bits_per_s().0;
             Ok(Estimate { value, low: value, high: value }.scaled(by))
@@ -205,6 +211,29 @@ fn lost_too_few(train: &Shaping) -> Missing {
     Missing::because(format!(
         "the sender reached only {offered}, of which {came} came: too little above the rate to tell a policer from other losses"
     ))
+}
+
+/// Why a train shows nothing of which more came than the rate.
+fn maybe_saved_up(configured: Configured, train: &Shaping) -> Missing {
+    let (came, depth) = (train.came_bits_per_s(), train.excess_bytes(configured.rate));
+    Missing::because(format!(
+        "they came at {came}, as a bucket that is deeper than {depth} lets them through at first"
+    ))
+}
+
+/// The train, without what busy hosts did to it, if its rate is the sender's own: it met no limit.
+fn without_senders_own(configured: Configured, train: Shaping) -> Shaping {
+    if train.rate_bits_per_s.value().is_none() || !is_senders_own(configured, &train) {
+        return train;
+    }
+    let why = too_slow(train.offered_bits_per_s);
+    Shaping {
+        kind: ShapingKind::None,
+        rate_bits_per_s: Known::Missing(why.clone()),
+        bucket_bytes: Known::Missing(why.clone()),
+        queue: Known::Missing(why),
+        ..train
+    }
 }
 
 fn is_senders_own(configured: Configured, train: &Shaping) -> bool {
@@ -233,8 +262,12 @@ pub(crate) fn tcp_in(tcp: &TcpRate, layer: CountedLayer) -> Estimate {
     tcp.goodput.scaled((tcp.packet + layer.extra_bytes()) / tcp.payload)
 }
 
-fn unlimited(configured: &Configured, train: &Shaping) -> Option<(Confirmation, String)> {
-    train.is_unheld(configured.rate, configured.tolerance_percent).then(|| {
+fn unlimited(
+    configured: &Configured,
+    train: &Shaping,
+    tcp: Option<&Estimate>,
+) -> Option<(Confirmation, String)> {
+    train.is_unheld(configured.rate, configured.tolerance_percent, tcp).then(|| {
         let (came, depth) = (train.came_bits_per_s(), train.excess_bytes(configured.rate));
         let words = format!(
             "nothing holds the rate, unless its bucket is deeper than {depth}: datagrams came at {came}"
@@ -247,8 +280,7 @@ fn unlimited(configured: &Configured, train: &Shaping) -> Option<(Confirmation, 
 /// shaper; a path that breaks again and again does not give its rate.
 fn broken(configured: &Configured, train: &Shaping) -> Option<(Confirmation, String)> {
     let outage_s = train.outage_s?;
-    let sent_bits = train.sent as f64 * train.frame_bytes.0 as f64 * 8.0;
-    let took_s = sent_bits / train.offered_bits_per_s.0;
+    let took_s = took_s(train);
     (outage_s > took_s * configured.tolerance_percent / 100.0).then(|| {
         let (outage, took) = (Seconds(outage_s), Seconds(took_s));
         let (confirmation, when) = match train.outages {
@@ -260,6 +292,23 @@ fn broken(configured: &Configured, train: &Shaping) -> Option<(Confirmation, Str
         );
         (confirmation, why)
     })
+}
+
+/// A path that stood still for a larger part of the time than the rate may be off: what came later says nothing of that time.
+fn stalled(configured: &Configured, train: &Shaping) -> Option<(Confirmation, String)> {
+    let stalled_s = train.stalled_s?;
+    (stalled_s > took_s(train) * configured.tolerance_percent / 100.0).then(|| {
+        let why = format!(
+            "the path stood still: for {} nothing came, although datagrams were sent and none of them was lost",
+            Seconds(stalled_s)
+        );
+        (Confirmation::Inconclusive, why)
+    })
+}
+
+/// How long a train was sent, seconds.
+fn took_s(train: &Shaping) -> f64 {
+    train.sent as f64 * train.frame_bytes.0 as f64 * 8.0 / train.offered_bits_per_s.0
 }
 
 fn within(
@@ -309,35 +358,8 @@ fn tolerated(BitRate(rate): BitRate, tolerance_percent: f64) -> (f64, f64) {
     (rate * (1.0 - tolerance), rate * (1.0 + tolerance))
 }
 
-fn burst(most: Bytes, train: &Result<Shaping, Missing>) -> (Confirmation, String) {
-    let bucket = match train {
-        Ok(train) => train.bucket_bytes.get(),
-        Err(why) => Err(why.clone()),
-    };
-    match bucket {
-        Err(why) => (Confirmation::Inconclusive, format!("the burst is unknown: {why}")),
-        Ok(bucket) => {
-            // An interval from zero says only how large the burst is at most.
-            let (about, known) = match bucket.low > 0.0 {
-                true => ("", bucket.value),
-                false => ("at most ", bucket.high.max(0.0)),
-            };
-            let words = format!("a burst of {about}{} gets through", Bytes(known.round() as u64));
-            let most = most.0 as f64;
-            match (known <= most, bucket.low > most) {
-                (true, _) => (Confirmation::Confirmed, words),
-                (_, true) => (Confirmation::Missed, words),
-                _ => {
-                    let words = format!("{words}, too inexactly known to decide");
-                    (Confirmation::Inconclusive, words)
-                }
-            }
-        }
-    }
-}
-
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use goodput_model::Gaps;
 
@@ -348,7 +370,7 @@ mod tests {
         Estimate { value, low: value * 0.999, high: value * 1.001 }
     }
 
-    fn train(frames_per_s: f64) -> Shaping {
+    pub(crate) fn train(frames_per_s: f64) -> Shaping {
         Shaping {
             kind: ShapingKind::Shaper,
             payload_bytes: Bytes(1472),
@@ -357,6 +379,8 @@ mod tests {
             sent: 1000,
             lost: 0,
             refused: 0,
+            joined: None,
+            stalled_s: None,
             outage_s: None,
             outages: 0,
             offered_bits_per_s: BitRate(4e8),
@@ -467,18 +491,6 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_of_which_only_a_bound_is_known_is_confirmed_by_the_bound() {
-        let bound = Estimate { value: -8e3, low: -9e3, high: 19e3 };
-        let seen = Shaping { bucket_bytes: Known::Value(bound), ..train(1e8) };
-        let (kept, said) = burst(Bytes(20_000), &Ok(seen.clone()));
-        assert_eq!(
-            (kept, &*said),
-            (Confirmation::Confirmed, "a burst of at most 19 kB gets through")
-        );
-        assert_eq!(burst(Bytes(10_000), &Ok(seen)).0, Confirmation::Inconclusive);
-    }
-
-    #[test]
     fn a_sender_that_is_slower_than_the_rate_decides_nothing() {
         let slow = Shaping {
             kind: ShapingKind::None,
@@ -502,7 +514,7 @@ mod tests {
             rate_bits_per_s: Known::missing("none"),
             ..train(1e8)
         };
-        assert!(!policed.is_unheld(BitRate(1e8), 2.0));
+        assert!(!policed.exceeds(BitRate(1e8), 2.0));
         let seen =
             judge(CONFIGURED, Ok(policed.clone()), Ok(tcp(95.6e6)), &OtherTraffic::default());
         assert_eq!(seen.confirmation, Confirmation::Inconclusive, "{:?}", seen.reasons);
@@ -512,7 +524,7 @@ mod tests {
             "{said}"
         );
         let whole = Shaping { lost: 0, ..policed };
-        assert!(whole.is_unheld(BitRate(1e8), 2.0), "all came");
+        assert!(whole.exceeds(BitRate(1e8), 2.0), "all came");
         assert_eq!(whole.excess_bytes(BitRate(1e8)), Bytes(800 * 1514), "4 of 104 frames");
     }
 
@@ -527,6 +539,9 @@ mod tests {
         assert_eq!(seen.confirmation, Confirmation::Inconclusive, "{:?}", seen.reasons);
         let tcp_rate = seen.tcp_bits_per_s.value().unwrap().value;
         assert!((tcp_rate / 1e8 - 1.0).abs() < 1e-3, "TCP is known anyway: {tcp_rate}");
+        let train = seen.train.value().unwrap();
+        assert_eq!(train.kind, ShapingKind::None, "what waited in busy hosts shows no shaper");
+        assert!(train.bucket_bytes.value().is_none());
         let held = judge(CONFIGURED, Ok(busy(70.0)), Ok(tcp(95.6e6)), &OtherTraffic::default());
         assert_eq!(held.confirmation, Confirmation::Missed, "its queue held it");
         let timed = Shaping { rate_waits_per_call: Known::Value(1.0), ..busy(0.0) };
@@ -605,6 +620,54 @@ mod tests {
         let seen = judged(CONFIGURED, 77e6, 73e6);
         assert_eq!(seen.counts, Known::Value(CountedLayer::Frame));
         assert_eq!(seen.reasons[0], "datagrams get 77 Mbit/s, -23.0 %");
+    }
+
+    /// A limit of nftables of 1 Gbit/s in bytes, whose bucket always holds a second of it. One CPU sends 1.5 Gbit/s, and all
+    /// of that passes; TCP, which comes later, gets the rate. Or nothing is in the way, and TCP gets far more.
+    #[test]
+    fn what_a_deep_bucket_lets_through_is_not_nothing_in_the_way() {
+        let configured = Configured { rate: BitRate(1e9), ..CONFIGURED };
+        let passed = |offered: f64, seconds: f64| Shaping {
+            kind: ShapingKind::None,
+            offered_bits_per_s: BitRate(offered),
+            sent: (offered * seconds / 8.0 / 1514.0) as u64,
+            rate_bits_per_s: Known::missing("none"),
+            bucket_bytes: Known::missing("none"),
+            ..train(1e9)
+        };
+        let of = |train: Shaping, goodput: f64| {
+            judge(configured, Ok(train), Ok(tcp(goodput)), &OtherTraffic::default())
+        };
+        let held = of(passed(1.5e9, 1.0), 956e6);
+        assert_eq!(held.confirmation, Confirmation::Inconclusive, "{:?}", held.reasons);
+        assert!(
+            held.reasons[0].contains("a bucket that is deeper than 62.5 MB"),
+            "{:?}",
+            held.reasons
+        );
+        assert!(!held.is_unheld());
+        let free = of(passed(1.5e9, 1.0), 9e9);
+        assert_eq!(free.confirmation, Confirmation::Missed, "{:?}", free.reasons);
+        assert!(free.is_unheld());
+        let deeper = of(passed(4.3e9, 1.0), 956e6);
+        assert_eq!(deeper.confirmation, Confirmation::Inconclusive, "{:?}", deeper.reasons);
+        let slow = of(passed(4.3e9, 1.0), 1e8);
+        assert_eq!(slow.confirmation, Confirmation::Missed, "{:?}", slow.reasons);
+        assert!(slow.is_unheld(), "TCP is slow for another reason");
+    }
+
+    #[test]
+    fn a_path_that_stood_still_confirms_nothing() {
+        let stood = |seconds| Shaping { stalled_s: Some(seconds), sent: 66_000, ..train(1e8) };
+        let of = |train| judge(CONFIGURED, Ok(train), Ok(tcp(95.6e6)), &OtherTraffic::default());
+        let still = of(stood(1.0));
+        assert_eq!(still.confirmation, Confirmation::Inconclusive);
+        assert!(
+            still.reasons[0].starts_with("the path stood still: for 1 s"),
+            "{:?}",
+            still.reasons
+        );
+        assert_eq!(of(stood(0.03)).confirmation, Confirmation::Confirmed);
     }
 
     #[test]

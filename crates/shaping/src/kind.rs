@@ -13,6 +13,12 @@ const MIN_WAIT_TO_CHANGE_RATIO: f64 = 5.0;
 /// Smallest share of datagrams that a policer drops. A train is sent at several times the rate; other causes drop
 /// fewer.
 const MIN_POLICED_SHARE: f64 = 0.05;
+/// The same of the datagrams after a bend of the line of arrivals, if the bucket lasts for nearly all of the train.
+const MIN_POLICED_SHARE_AT_END: f64 = 0.25;
+/// Smallest number of arrivals there with losses before them: one broken path has one.
+const MIN_DROPS_AT_END: usize = 16;
+/// Smallest share of the train's time in which they came: a host that was busy for a moment drops some, too.
+const MIN_TIME_SHARE_AT_END: f64 = 0.01;
 /// Largest share of datagrams lost by chance; a greater loss shows that something drops what exceeds a rate.
 pub(crate) const MAX_CHANCE_LOSS_SHARE: f64 = 0.01;
 
@@ -40,10 +46,24 @@ pub(crate) fn kind(trace: &Trace, rough: &Rough, rate_waits_per_call: &Known<f64
         least_wait_s(trace, rough).max(MIN_WAIT_TO_CHANGE_RATIO * median(steps).unwrap_or(0.0));
     match level.unwrap_or(0.0) {
         level if level >= least => ShapingKind::Shaper,
-        _ if dropped_share >= MIN_POLICED_SHARE => ShapingKind::Policer,
+        _ if dropped_share >= MIN_POLICED_SHARE || is_policed_at_end(trace, &later) => {
+            ShapingKind::Policer
+        }
         _ if waited(rate_waits_per_call, MIN_WAITS_OF_A_SHAPER) => ShapingKind::Shaper,
         _ => ShapingKind::None,
     }
+}
+
+/// Whether most datagrams of the `later` part of a train are dropped, again and again: a deep bucket is empty then.
+fn is_policed_at_end(trace: &Trace, later: &[&Came]) -> bool {
+    let took_s = |from: Option<&Came>| Some(trace.came.last()?.came_s - from?.came_s);
+    let lasts = took_s(later.first().copied())
+        .zip(took_s(trace.came.first()))
+        .is_some_and(|(part, whole)| part >= MIN_TIME_SHARE_AT_END * whole);
+    let drops = later.iter().filter(|came| came.lost_before > 0).count();
+    let dropped: f64 = later.iter().map(|came| came.lost_before as f64).sum();
+    let share = dropped / (dropped + later.len() as f64);
+    lasts && drops >= MIN_DROPS_AT_END && share >= MIN_POLICED_SHARE_AT_END
 }
 
 /// Whether the sender's own queueing discipline held what it sent, by its own count.

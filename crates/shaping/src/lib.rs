@@ -11,6 +11,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod behind;
+mod burst;
 mod busy;
 mod captured;
 mod changed;
@@ -111,6 +112,8 @@ pub fn shaping(train: &Train) -> Result<Shaping, Missing> {
         sent: train.sent,
         lost: train.sent.saturating_sub(whole.came.len() as u64),
         refused: train.refused,
+        joined: (train.batch > 1.0).then_some(train.batch),
+        stalled_s: part.as_ref().and_then(|part| part.stalled_s),
         outage_s: outages.map(|all| all.seconds),
         outages: outages.map_or(0, |all| all.count),
         offered_bits_per_s: bits(whole.offered_bytes_per_s()),

@@ -71,7 +71,7 @@ pub(crate) fn rate(
     let (spread, least) = (spread(&windows, all.seconds), trace.frame / all.seconds);
     let (value, error) = (all.rate(), spread.of_mean.max(least));
     let low = (value - error).min(all.with(begun).rate());
-    let mean = Estimate { value, low, high: value + error };
+    let mean = Estimate { value, low: low.max(0.0), high: value + error };
     Ok(Rate { mean, part_error: spread.of_part.max(least) })
 }
 

@@ -245,6 +245,18 @@ fn a_slow_policer_with_a_deep_bucket_is_one() {
     assert_eq!(shaping(&train).unwrap().kind, ShapingKind::Policer);
 }
 
+/// It holds 3.2 s of its rate, which a train of 4.3 times the rate takes in 0.97 of a second: 2 % of the train are lost.
+#[test]
+fn a_policer_whose_bucket_lasts_for_nearly_all_of_the_train_is_one() {
+    let bucket = Bucket { rate: RATE, depth: 40e6, queue: None };
+    let train = train(bucket, OFFERED_TO_BUCKET_RATE, 1.0, 10e-6, 0.0, 5);
+    let seen = shaping(&train).unwrap();
+    assert_eq!(seen.kind, ShapingKind::Policer);
+    let rate = seen.rate_bits_per_s.value().unwrap();
+    assert!(is_near(rate.value / 8.0, RATE, 0.02, 0.0), "{rate:?}");
+    assert!(is_near(seen.bucket_bytes.value().unwrap().value, 40e6, 0.05, 0.0));
+}
+
 #[test]
 fn a_broken_path_without_a_limit_has_none() {
     let endless = Bucket { rate: RATE * 1e3, depth: 1e9, queue: None };

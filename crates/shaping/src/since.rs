@@ -17,7 +17,12 @@ pub fn since(before: &ShapingTest, now: &ShapingTest) -> Vec<String> {
     let rate = |who: &str, one: &Known<Estimate>, other: &Known<Estimate>| {
         changed(who, one, other, RATE_ACCURACY, |rate| bits(rate.value))
     };
-    let bucket = |test: &ShapingTest| of_train(test, |train| train.bucket_bytes.clone());
+    // How much of a bucket was seen that may not have been full depends on what crossed it before.
+    let of_full = |train: &Shaping| match train.fills_for_longer() {
+        Some(_) => Known::missing("it may not have been full"),
+        None => train.bucket_bytes.clone(),
+    };
+    let bucket = |test: &ShapingTest| of_train(test, of_full);
     let size = |bucket: &Estimate| match bucket.low > 0.0 {
         true => bytes(bucket.value),
         false => format!("at most {}", bytes(bucket.high)),
@@ -72,9 +77,8 @@ fn kind(before: &ShapingTest, now: &ShapingTest) -> Option<String> {
 
 /// What holds the rate. A train of which no more came than the rate does not show whether anything does.
 fn known_kind(test: &ShapingTest) -> Option<ShapingKind> {
-    let train = test.train.value()?;
-    let is_unheld = train.is_unheld(test.configured_bits_per_s, test.tolerance_percent);
-    (train.kind != ShapingKind::None || is_unheld).then_some(train.kind)
+    let kind = test.train.value()?.kind;
+    (kind != ShapingKind::None || test.is_unheld()).then_some(kind)
 }
 
 fn kind_words(kind: ShapingKind) -> &'static str {

@@ -28,6 +28,7 @@ mod mtu_mismatch;
 mod napi_budget;
 mod notsent_lowat;
 mod offload_off;
+mod own_firewall;
 mod pacing_cap;
 mod path_loss;
 mod path_rate;
@@ -85,6 +86,7 @@ pub const ALL: &[&Rule] = &[
     &wrong_class::RULE,
     &shaper_burst::RULE,
     &local_drop::RULE,
+    &own_firewall::RULE,
     &queue_too_short::RULE,
     &duplex_mismatch::RULE,
     &frame_errors::RULE,

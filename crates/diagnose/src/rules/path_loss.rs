@@ -289,7 +289,8 @@ fn datagrams(view: &View) -> Result<Option<Finding>, Missing> {
 fn by_account(view: &View, why: Missing) -> Result<Option<Finding>, Missing> {
     let share = view.reported_loss_share().map_err(|_| why)?;
     let lost = share * view.sender.datagrams_sent()?;
-    let here = view.sender.queue_drops().unwrap_or(0.0);
+    let here =
+        view.sender.queue_drops().unwrap_or(0.0) + view.sender.datagrams_refused().unwrap_or(0.0);
     if !(MIN_HEAVY_LOSS_SHARE..=1.0).contains(&share)
         || here >= MIN_OTHERWISE_EXPLAINED_SHARE * lost
     {
@@ -523,6 +524,13 @@ mod tests {
         };
         fires(&RULE, paced());
         quiet(&RULE, paced().grows(Near, "link.tx_dropped", 100_000));
+    }
+
+    #[test]
+    fn what_the_senders_own_firewall_dropped_the_path_did_not() {
+        quiet(&RULE, Case::healthy_udp().lost_by_chance(0.3).refused(0.3));
+        fires(&RULE, Case::healthy_udp().lost_by_chance(0.3).refused(0.01));
+        quiet(&RULE, Case::healthy_udp().without_far().reported_loss(0.05).refused(0.05));
     }
 
     #[test]

@@ -109,7 +109,8 @@ impl Case {
 
     fn writing(&self, number: u64, bytes: u64) -> FlowSample {
         let sent = self.sent_datagrams.map_or(bytes / 1400, |all| all * number / SAMPLE_COUNT);
-        let datagrams = DatagramCounts { sent, ..Default::default() };
+        let refused = (sent as f64 * self.refused) as u64;
+        let datagrams = DatagramCounts { sent, refused, ..Default::default() };
         FlowSample {
             tcp: self.tcp_info(number, bytes),
             ..self.flow(Role::Sender, number, bytes, datagrams)

@@ -47,6 +47,7 @@ pub struct Case {
     lost: f64,
     chance: bool,
     dropped: f64,
+    refused: f64,
     joined: u64,
     sent_datagrams: Option<u64>,
     queued: u64,
@@ -93,6 +94,7 @@ impl Case {
             lost: 0.0,
             chance: false,
             dropped: 0.0,
+            refused: 0.0,
             joined: 1,
             sent_datagrams: None,
             queued: 0,
@@ -207,6 +209,12 @@ impl Case {
     /// Share of the datagrams that the receiving socket dropped.
     pub fn dropped(mut self, share: f64) -> Self {
         self.dropped = share;
+        self
+    }
+
+    /// Share of the datagrams that a firewall rule of the sender's host dropped.
+    pub fn refused(mut self, share: f64) -> Self {
+        self.refused = share;
         self
     }
 

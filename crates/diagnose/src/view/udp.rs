@@ -22,6 +22,11 @@ impl Side<'_> {
         self.delta_sum("sent datagrams", |f| Ok(datagrams(f)?.sent))
     }
 
+    /// Datagrams, of those sent within the window, that a firewall rule of this side's host dropped as they were sent.
+    pub fn datagrams_refused(&self) -> Result<f64, Missing> {
+        self.delta_sum("refused datagrams", |f| Ok(datagrams(f)?.refused))
+    }
+
     /// Mean number of datagrams per packet that this side's sockets read; 1 if
     /// they read none, or none that were joined.
     pub fn datagrams_in_a_packet(&self) -> f64 {
@@ -75,6 +80,7 @@ impl View<'_> {
     /// Datagrams that the two hosts are known to have dropped.
     pub fn datagrams_dropped_at_hosts(&self) -> f64 {
         self.receiver.socket_drops().unwrap_or(0.0)
+            + self.sender.datagrams_refused().unwrap_or(0.0)
             + self.sender.queue_drops().unwrap_or(0.0)
             + self.sender.departure_drops() * self.receiver.datagrams_in_a_packet()
             + self.arrival_drops().unwrap_or(0.0)

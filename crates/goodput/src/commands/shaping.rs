@@ -19,6 +19,7 @@ use crate::screen;
 
 /// Tests and reports, or shows how to do that on a schedule.
 pub fn run(args: &ShapingArgs, state: Option<PathBuf>) -> Result<Exit> {
+    args.check_proof()?;
     let target: Target = args.target.parse()?;
     if let Some(calendar) = &args.schedule.show_timer {
         args.shaper.classes()?;

@@ -193,7 +193,13 @@ fn by(router: &RouterAddress) -> String {
     }
 }
 
-/// A name for the units of a test: of its target, and of whatever else makes it another test.
+/// Longest name of a unit with its suffix, bytes (`UNIT_NAME_MAX`, systemd.unit(5)); longer ones are no file name, either.
+const MAX_UNIT_NAME_BYTES: usize = 255;
+/// The longer suffix of the two units.
+const SUFFIX: &str = ".service";
+
+/// A name for the units of a test: of its target, and of whatever else makes it another test. One that is too long is cut, and
+/// ends with a digest of the whole.
 fn unit(parts: &[Option<String>]) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || ".-".contains(c) { c } else { '-' };
     let words = parts.iter().flatten().map(|part| {
@@ -201,7 +207,21 @@ fn unit(parts: &[Option<String>]) -> String {
         word.trim_matches(['-', '.']).to_owned()
     });
     let words: Vec<_> = words.collect();
-    format!("goodput-shaping-{}", words.join("-"))
+    let name = format!("goodput-shaping-{}", words.join("-"));
+    let most = MAX_UNIT_NAME_BYTES - SUFFIX.len();
+    if name.len() <= most {
+        return name;
+    }
+    let digest = format!("-{:016x}", fnv1a(name.as_bytes()));
+    // Only ASCII is left in it.
+    format!("{}{digest}", name[..most - digest.len()].trim_end_matches(['-', '.']))
+}
+
+/// FNV-1a of 64 bits (Fowler, Noll and Vo), which stays the same whatever the version of goodput.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+    const PRIME: u64 = 0x0000_0100_0000_01b3;
+    bytes.iter().fold(OFFSET, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(PRIME))
 }
 
 #[cfg(test)]
@@ -273,6 +293,25 @@ mod tests {
             name("--bind 192.0.2.1%eth0 -R"),
             format!("{usual}-reverse-from-192.0.2.1-eth0")
         );
+    }
+
+    #[test]
+    fn a_long_name_is_cut_and_stays_one_of_its_own() {
+        let named = |last: &str| {
+            let classes = (1..30).map(|port| Some(format!("source-port:{port}-1 Mbit/s")));
+            unit(&classes.chain([Some(last.to_owned())]).collect::<Vec<_>>())
+        };
+        let (one, other) = (named("prove"), named("reverse"));
+        for name in [&one, &other] {
+            assert!(format!("{name}.service").len() <= 255, "{name}");
+            assert!(name.starts_with("goodput-shaping-source-port-1-1-Mbit-s-"), "{name}");
+        }
+        assert_ne!(one, other);
+        assert_eq!(one, named("prove"));
+        let whole = unit(&[Some("n".repeat(231))]);
+        assert_eq!(whole.len() + SUFFIX.len(), 255, "as long as it may be");
+        assert!(whole.ends_with("nnn"));
+        assert_eq!(fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);
     }
 
     #[test]

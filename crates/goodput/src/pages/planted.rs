@@ -36,6 +36,10 @@ const UNPLANTED: &[(&str, &str)] = &[
     ("link-speed", "virtual devices negotiate nothing"),
     ("napi-budget", "`net.core.netdev_budget` is one setting for the machine, not per lab host"),
     ("notsent-lowat", "it costs nothing while a woken writer gets a CPU at once"),
+    (
+        "own-firewall",
+        "the lab's policers are at routers; a test of the program has a limit in the sender's own output hook",
+    ),
     ("pause-frames", "virtual devices send none"),
     ("pcie-link", "needs a card on PCI Express"),
     ("queue-imbalance", "needs a card with several receive queues"),

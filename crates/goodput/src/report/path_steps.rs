@@ -37,12 +37,12 @@ pub fn nothing_lost(paths: &[&[Step]]) -> Option<String> {
 }
 
 /// Whether a step can drop anything. Programs can't. The sender's socket, at the end where the path begins, waits
-/// instead.
+/// instead, unless a firewall rule drops what it sends.
 fn drops(step: &Step, steps: &[Step]) -> bool {
     let at_sender = steps.first().is_some_and(|first| first.place == step.place);
     match step.name {
         StepName::Application => false,
-        StepName::Socket => !at_sender,
+        StepName::Socket => !at_sender || step.dropped.value().is_some(),
         _ => true,
     }
 }

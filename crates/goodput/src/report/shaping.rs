@@ -2,7 +2,8 @@
 
 use goodput_model::{
     BitRate, Bytes, ClassAnswer, Confirmation, CountedLayer, Estimate, FlowSharing, Gaps, Known,
-    QueueDiscipline, Record, Seconds, Shaping, ShapingKind, ShapingQueue, ShapingTest, Transport,
+    QueueDiscipline, REST_S, Record, Seconds, Shaping, ShapingKind, ShapingQueue, ShapingTest,
+    Transport,
 };
 
 use super::classes;
@@ -100,9 +101,10 @@ fn when(train: &Shaping, tolerance_percent: f64) -> Option<&'static str> {
     let (rate, last) = (train.rate_bits_per_s.value()?, train.curve.last()?);
     let came = last.bytes as f64 * 8.0 / last.at_s;
     let is_less = came < rate.low * (1.0 - tolerance_percent / 100.0);
-    is_less.then_some(match train.outages {
-        0 => " while the bucket was empty: the sender let it fill",
-        _ => " while the path was not broken",
+    is_less.then_some(match (train.outages, train.stalled_s) {
+        (1.., _) => " while the path was not broken",
+        (0, Some(_)) => " while the path did not stand still",
+        (0, None) => " while the bucket was empty: the sender let it fill",
     })
 }
 
@@ -157,6 +159,15 @@ fn bucket(depth: &Estimate, frame: Bytes) -> String {
     format!("{}   about {:.0} frames", interval(depth, words), depth.value / frame.0 as f64)
 }
 
+/// What is said of a bucket that fills for so many seconds.
+fn may_be_more(fills_s: f64) -> String {
+    format!(
+        "it fills for {}, and the test rested for {}: it holds more if it was not full before",
+        Seconds(fills_s),
+        Seconds(REST_S)
+    )
+}
+
 /// What happened to datagrams above the rate.
 fn behaviour(out: &mut String, test: &ShapingTest, train: &Shaping) {
     let lost = train.lost as f64 * 100.0 / (train.sent as f64).max(1.0);
@@ -183,7 +194,14 @@ fn behaviour(out: &mut String, test: &ShapingTest, train: &Shaping) {
         ),
     );
     match &train.bucket_bytes {
-        Known::Value(depth) => line(out, "bucket", &bucket(depth, train.frame_bytes)),
+        Known::Value(depth) => {
+            let words = bucket(depth, train.frame_bytes);
+            lines(
+                out,
+                "bucket",
+                [words].into_iter().chain(train.fills_for_longer().map(may_be_more)),
+            );
+        }
         Known::Missing(why) if train.kind != ShapingKind::None => {
             line(out, "bucket", &format!("unknown: {}", why.missing));
         }
@@ -212,10 +230,15 @@ fn behaviour(out: &mut String, test: &ShapingTest, train: &Shaping) {
 /// What a train without a limit shows of what holds the rate.
 fn no_limit(test: &ShapingTest, train: &Shaping) -> String {
     let rate = test.configured_bits_per_s;
-    if train.is_unheld(rate, test.tolerance_percent) {
-        let depth = train.excess_bytes(rate);
+    let depth = train.excess_bytes(rate);
+    if test.is_unheld() {
         return format!(
             "nothing: datagrams come as fast as they are sent (a bucket deeper than {depth} would not show)"
+        );
+    }
+    if train.exceeds(rate, test.tolerance_percent) {
+        return format!(
+            "unknown: all came as fast as they were sent, as a bucket deeper than {depth} lets them through at first"
         );
     }
     match train.lost {
@@ -285,6 +308,8 @@ mod tests {
             sent: 10_000,
             lost: 0,
             refused: 0,
+            joined: None,
+            stalled_s: None,
             outage_s: None,
             outages: 0,
             offered_bits_per_s: BitRate(4.3e8),
@@ -306,14 +331,19 @@ mod tests {
 
     #[test]
     fn nothing_is_said_to_hold_the_rate_only_if_more_came() {
-        let said = |offered: f64, lost| {
-            let test = ShapingTest { tolerance_percent: 2.0, ..test_of_frames() };
-            let train = test.train.value().unwrap();
-            let (kind, offered_bits_per_s) = (ShapingKind::None, BitRate(offered));
-            no_limit(&test, &Shaping { kind, offered_bits_per_s, lost, ..train.clone() })
+        let said = |offered: f64, lost, tcp| {
+            let mut test = ShapingTest { tolerance_percent: 2.0, ..test_of_frames() };
+            let Known::Value(train) = &mut test.train else { panic!("it has one") };
+            (train.kind, train.offered_bits_per_s, train.lost) =
+                (ShapingKind::None, BitRate(offered), lost);
+            test.tcp_bits_per_s = exactly(tcp);
+            no_limit(&test, test.train.value().unwrap())
         };
-        let free = said(2e8, 0);
+        let free = said(2e8, 0, 2e8);
         assert!(free.contains("(a bucket deeper than 7.57 MB would not show)"), "{free}");
+        let held = said(2e8, 0, 1e8);
+        assert!(held.starts_with("unknown") && held.contains("deeper than 7.57 MB lets"), "{held}");
+        let said = |offered, lost| said(offered, lost, 1e8);
         assert!(said(1.01e8, 0).starts_with("unknown: all came as fast"));
         assert!(said(1.04e8, 384).starts_with("unknown: no more came than the rate"));
     }
@@ -348,6 +378,8 @@ mod tests {
         let Known::Value(train) = &mut test.train else { panic!("it has one") };
         (train.outages, train.curve) = (1, vec![CurvePoint { at_s: 2.0, bytes: 5_000_000 }]);
         assert_eq!(when(train, 2.0), Some(" while the path was not broken"));
+        (train.outages, train.stalled_s) = (0, Some(0.5));
+        assert_eq!(when(train, 2.0), Some(" while the path did not stand still"));
     }
 
     #[test]

@@ -260,6 +260,7 @@ fn every_verb_answers_nonsense_in_words() {
             &["localhost:9"],
         ),
         ("shaping localhost --rate 1mbit --class ef=1kbit --prove", &["--class", "--prove"]),
+        ("shaping localhost --rate 1mbit --router r --prove", &["--prove on the router itself"]),
         ("test nonsense://x", &["nonsense", "goodput://"]),
         ("key nonsense", &["nonsense", "--help"]),
         ("key -o /nonsense/key", &["/nonsense/key", "no directory /nonsense", "mkdir"]),

@@ -42,6 +42,7 @@ impl Source for QdiscSource {
     fn snapshot(&self, context: &Context, snapshot: &mut Snapshot) -> Result<(), Missing> {
         let (device, mut netlink, qdiscs) = context.qdiscs()?;
         shapers_below(snapshot, &qdiscs);
+        let inside = inside_bucket(&qdiscs).cloned();
         let root = qdiscs.into_iter().find(Qdisc::is_root);
         let root =
             root.ok_or_else(|| Missing::because(format!("{device} has no qdisc; is it up?")))?;
@@ -52,7 +53,10 @@ impl Source for QdiscSource {
             Err(why) => snapshot.lacks("qdisc.table", missing(why).missing),
         }
         match &root.options {
-            QdiscOptions::Tbf(tbf) => bucket(snapshot, tbf),
+            QdiscOptions::Tbf(tbf) => {
+                bucket(snapshot, tbf);
+                queue_inside(snapshot, inside.as_ref());
+            }
             QdiscOptions::Bfifo { limit_bytes } => {
                 no_rate(snapshot, &root.kind);
                 snapshot.put("qdisc.limit_bytes", u64::from(*limit_bytes));
@@ -119,6 +123,31 @@ fn bucket(snapshot: &mut Snapshot, tbf: &Tbf) {
         None => snapshot.lacks("qdisc.peak_rate_bits_per_s", "the bucket has no peak rate"),
     }
     counting(snapshot, "qdisc", tbf.counting());
+}
+
+/// The discipline that someone put into a token bucket which is the root, in place of the queue that the bucket makes itself.
+fn inside_bucket(qdiscs: &[Qdisc]) -> Option<&Qdisc> {
+    let root = qdiscs.iter().find(|qdisc| qdisc.is_root() && qdisc.kind == "tbf")?;
+    let is_inside = |qdisc: &&Qdisc| {
+        !qdisc.is_root() && !qdisc.is_hook() && qdisc.parent >> 16 == root.handle >> 16
+    };
+    qdiscs.iter().find(is_inside)
+}
+
+/// What the queue of a token bucket holds, if it is another discipline: the bucket's own limit is of the queue that it made itself
+/// (net/sched/sch_tbf.c, `tbf_change` and `tbf_graft`).
+fn queue_inside(snapshot: &mut Snapshot, inside: Option<&Qdisc>) {
+    const LIMIT: &str = "qdisc.limit_bytes";
+    match inside.map(|qdisc| (&qdisc.kind, &qdisc.options)) {
+        None => {}
+        Some((_, QdiscOptions::Bfifo { limit_bytes })) => {
+            snapshot.put(LIMIT, u64::from(*limit_bytes));
+        }
+        Some((kind, _)) => {
+            snapshot.facts.remove(LIMIT);
+            snapshot.lacks(LIMIT, format!("{kind} is its queue, and its own limit is unused"));
+        }
+    }
 }
 
 /// What a shaper counts beside a packet's own bytes.
@@ -218,6 +247,31 @@ mod tests {
         assert_eq!(named(&[root.clone(), hook.clone(), qdisc("bfifo", 0x0001_0001)]), None);
         let both = [root, hook, qdisc("tbf", 0x0001_0002), qdisc("tbf", 0x0001_0003)];
         assert_eq!(named(&both).as_deref(), Some("tbf"));
+    }
+
+    #[test]
+    fn the_limit_of_a_bucket_is_that_of_the_queue_inside() {
+        let root =
+            Qdisc { handle: 0x0001_0000, ..Qdisc::root(1, "tbf", QdiscOptions::Other(Vec::new())) };
+        let inside =
+            |kind: &str, parent, options| Qdisc { parent, ..Qdisc::root(1, kind, options) };
+        let limit = |child: Option<Qdisc>| {
+            let mut snapshot = Snapshot::default();
+            snapshot.put("qdisc.limit_bytes", 20_000u64);
+            let all: Vec<Qdisc> = [root.clone()].into_iter().chain(child).collect();
+            queue_inside(&mut snapshot, inside_bucket(&all));
+            snapshot.count("qdisc.limit_bytes").map_err(|why| why.to_string())
+        };
+        assert_eq!(limit(None), Ok(20_000));
+        let other = QdiscOptions::Other(Vec::new());
+        let fair = limit(Some(inside("fq_codel", 0x0001_0001, other.clone())));
+        assert!(fair.as_ref().is_err_and(|why| why.contains("fq_codel is its queue")), "{fair:?}");
+        let bytes = QdiscOptions::Bfifo { limit_bytes: 7 };
+        assert_eq!(limit(Some(inside("bfifo", 0x0001_0001, bytes))), Ok(7));
+        let elsewhere = [("clsact", 0xFFFF_FFF1), ("pfifo", 0x0002_0001)];
+        for (kind, parent) in elsewhere {
+            assert_eq!(limit(Some(inside(kind, parent, other.clone()))), Ok(20_000), "{kind}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use goodput_model::{
     ShapingKind, ShapingTest, TimerLateness,
 };
 
-use super::local::{batch_counts, counts_for, is_set_otherwise};
+use super::local::{counts_for, each_of, is_set_otherwise};
 use super::{Answer, Seen, Sender, say};
 
 /// Largest super-packet of most devices, bytes (`GSO_LEGACY_MAX_SIZE`, include/linux/netdevice.h).
@@ -112,20 +112,13 @@ pub(super) fn largest_super_packet(sender: &Sender, frame: f64) -> f64 {
     }
 }
 
-/// What a shaper counts for each segment of the largest super-packet that passes it whole, bytes: tbf and htb add their overhead to
-/// it once, and a table of sizes takes it with one header (net/sched/sch_api.c, `__qdisc_calculate_pkt_len`). `None` if none
-/// passes whole: cake cuts them up, and tbf those that its bucket doesn't hold.
+/// What a shaper counts for each segment of the largest super-packet, bytes, if that is not what it counts for one that leaves
+/// alone.
 pub(super) fn least_for_segment(sender: &Sender, shaper: &LocalShaper) -> Option<f64> {
     let (payload, packet) = sender.segment.clone().ok()?;
     let frame = packet + CountedLayer::Frame.extra_bytes();
     let segments = (largest_super_packet(sender, frame) / frame).round();
-    let counted = batch_counts(sender, shaper, segments, payload, frame);
-    let is_whole = match shaper.kind.as_str() {
-        "htb" => true,
-        "tbf" => super::burst_at_most(shaper)? >= counted,
-        _ => false,
-    };
-    is_whole.then_some(counted / segments)
+    each_of(sender, shaper, segments, payload, frame)
 }
 
 /// A bucket that no full frame fits in. Only tbf drops such a frame (net/sched/sch_tbf.c, `tbf_enqueue`): a class of htb may

@@ -1,17 +1,11 @@
 //! The shaper that the traffic passed at the sending host, or at the router that was asked.
 
-use goodput_model::{
-    BitRate, Bytes, CountedLayer, Known, LocalShaper, Missing, ShapingTest, Snapshot,
-};
+use goodput_ceiling::counting::{self, Joined};
+use goodput_model::{BitRate, Bytes, Known, LocalShaper, Missing, Shaping, ShapingTest, Snapshot};
 
-use super::Sender;
+use super::{Sender, burst_at_most};
 use crate::others::Counted;
 
-/// A payload of 48 bytes in each cell of 53 (ATM, ITU-T I.361).
-const CELL_PAYLOAD_BYTES: f64 = 48.0;
-const CELL_BYTES: f64 = 53.0;
-/// One byte more for each of so many, or part of them (PTM, IEEE 802.3 61.3; as cake counts it).
-const PTM_BYTES: f64 = 64.0;
 /// Largest number of levels of htb's classes (`TC_HTB_MAXDEPTH`, include/uapi/linux/pkt_sched.h).
 const MAX_DEPTH: usize = 8;
 
@@ -34,7 +28,7 @@ pub(super) fn shaper(sender: &Sender, frame: f64) -> Result<LocalShaper, Missing
         None => facts.number("qdisc.rate_bits_per_s")?,
     };
     let known = |bytes: Result<u64, Missing>| Known::from(bytes.map(Bytes));
-    let counted = counted(sender, &of, frame) as u64;
+    let counted = counting::alone(facts, &of, frame) as u64;
     Ok(LocalShaper {
         end: sender.end,
         router: sender.router.map(str::to_owned),
@@ -53,27 +47,33 @@ pub(super) fn shaper(sender: &Sender, frame: f64) -> Result<LocalShaper, Missing
 
 /// What the shaper counts for another frame than that of the train, bytes.
 pub(super) fn counts_for(sender: &Sender, shaper: &LocalShaper, frame: f64) -> f64 {
-    let class = shaper.class.as_ref().map(|class| format!("class.{class}"));
-    counted(sender, class.as_deref().unwrap_or("qdisc"), frame).floor()
+    counting::alone(sender.before, &of(shaper), frame).floor()
 }
 
-/// What the shaper counts for a super-packet of so many segments that passes whole, bytes. Without a table of sizes, the kernel
-/// counts the headers of each segment (net/core/dev.c, `qdisc_pkt_len_init`).
-pub(super) fn batch_counts(
+/// What the shaper counts for a datagram of the train, bytes. Joined ones may pass it as one packet.
+pub(super) fn counts_for_datagram(sender: &Sender, shaper: &LocalShaper, train: &Shaping) -> f64 {
+    let (payload, frame) = (train.payload_bytes.0 as f64, train.frame_bytes.0 as f64);
+    let joined = train.joined.filter(|joined| *joined > 1.0);
+    let each = joined.and_then(|joined| each_of(sender, shaper, joined, payload, frame));
+    each.unwrap_or_else(|| counts_for(sender, shaper, frame))
+}
+
+/// What the shaper counts for each of so many segments that leave the sender in one packet, bytes; `None` if each counts as if it left
+/// alone.
+pub(super) fn each_of(
     sender: &Sender,
     shaper: &LocalShaper,
     segments: f64,
     payload: f64,
     frame: f64,
-) -> f64 {
-    let facts = sender.before;
-    let has_table = facts.facts.keys().any(|name| name.starts_with("qdisc.table."));
-    let base = match has_table {
-        true => in_layer(facts, "qdisc.table", frame - payload + segments * payload),
-        false => segments * frame,
-    };
-    let class = shaper.class.as_ref().map(|class| format!("class.{class}"));
-    in_layer(facts, class.as_deref().unwrap_or("qdisc"), base)
+) -> Option<f64> {
+    let joined = Joined { segments, payload, frame };
+    counting::each_of(sender.before, &of(shaper), &shaper.kind, burst_at_most(shaper), joined)
+}
+
+/// Of what in the facts the shaper's settings are.
+fn of(shaper: &LocalShaper) -> String {
+    shaper.class.as_ref().map_or_else(|| "qdisc".to_owned(), |class| format!("class.{class}"))
 }
 
 /// Whether a shaper is set to another rate than the one that was asked about.
@@ -108,32 +108,6 @@ fn no_shaper(sender: &Sender, device: &str, kind: &str) -> Missing {
             "goodput does not read the rate of {kind}, the queueing discipline of {device} at {place}"
         ),
     })
-}
-
-/// What the table of sizes of the discipline has it count for a frame (net/sched/sch_api.c, `__qdisc_calculate_pkt_len`): the
-/// frame, if it has none.
-pub(crate) fn by_table(facts: &Snapshot, frame: f64) -> f64 {
-    in_layer(facts, "qdisc.table", frame)
-}
-
-fn in_layer(facts: &Snapshot, of: &str, frame: f64) -> f64 {
-    let fact = |what: &str| facts.number(&format!("{of}.{what}")).unwrap_or(0.0);
-    let length = (frame + fact("overhead_bytes")).max(fact("least_bytes"));
-    match facts.text(&format!("{of}.link_layer")) {
-        Ok("atm") => (length / CELL_PAYLOAD_BYTES).ceil() * CELL_BYTES,
-        Ok("ptm") => length + (length / PTM_BYTES).ceil(),
-        _ => length,
-    }
-}
-
-/// What a shaper counts for a frame (net/sched/sch_generic.c `psched_l2t_ns`; net/sched/sch_cake.c `cake_calc_overhead`):
-/// itself, if it does not say. cake adds its overhead to the IP packet.
-fn counted(sender: &Sender, of: &str, frame: f64) -> f64 {
-    let base = match sender.before.text(&format!("{of}.counts_from")) {
-        Ok("packet") => frame - CountedLayer::Frame.extra_bytes(),
-        _ => by_table(sender.before, frame),
-    };
-    in_layer(sender.before, of, base)
 }
 
 /// The leaf class that the traffic passed: at its sender, the one whose count of bytes grew most.

@@ -35,9 +35,10 @@ pub(crate) use resized::is_bucket;
 pub use sender::{Sender, TcpLimit};
 pub use timers::{Timers, Watched};
 
+use goodput_ceiling::counting;
 use goodput_model::{
     Bytes, Change, Confirmation, CountedLayer, EnoughBucket, Estimate, Known, LocalShaper, Missing,
-    Shaping, ShapingCause, ShapingKind, ShapingTest, Snapshot,
+    QueueDiscipline, Shaping, ShapingCause, ShapingKind, ShapingTest, Snapshot,
 };
 
 use crate::changed::changed;
@@ -46,9 +47,6 @@ use crate::kind::waited_for_rate;
 use crate::others::{OtherTraffic, Others};
 use crate::{Configured, Counts};
 
-/// The kernel reports a bucket as the time in which it fills, in steps of this, seconds (`PSCHED_TICK2NS`,
-/// include/net/pkt_sched.h).
-const BURST_STEP_S: f64 = 64e-9;
 /// Largest difference between two rates that may be an error of measurement, as a share.
 const ACCURACY: f64 = 0.005;
 
@@ -68,15 +66,15 @@ pub fn counts(
     }
     let (layer, tcp) = (layer_of(&shaper, packet), shaper.counted_frame_bytes.0 as f64);
     let tcp_least = bucket::least_for_segment(sender, &shaper).map_or(tcp, |least| least.min(tcp));
-    match layer {
+    let alone = |train: &Shaping| local::counts_for(sender, &shaper, train.frame_bytes.0 as f64);
+    let (alone, train) = train.map_or((tcp, tcp), |train| {
+        (alone(train), local::counts_for_datagram(sender, &shaper, train))
+    });
+    Some(match layer {
         // What a table or a division leaves over is less than a byte.
-        Some(layer) if tcp - tcp_least < 1.0 => Some(layer.into()),
-        _ => {
-            let of_frame =
-                |train: &Shaping| local::counts_for(sender, &shaper, train.frame_bytes.0 as f64);
-            Some(Counts::AsSet { train: train.map_or(tcp, of_frame), tcp, tcp_least, layer })
-        }
-    }
+        Some(layer) if tcp - tcp_least < 1.0 && alone - train < 1.0 => layer.into(),
+        _ => Counts::AsSet { train, tcp, tcp_least, layer },
+    })
 }
 
 /// A train that a policer behind the own shaper dropped bursts of, although it is the faster one: its rate, of the times in
@@ -133,7 +131,7 @@ pub fn explain(test: ShapingTest, sender: Result<Sender<'_>, Missing>) -> Shapin
     }
     let frame = frame_bytes(&test, &sender);
     let shaper = frame.clone().and_then(|frame| local::shaper(&sender, frame));
-    let test = with_counted_kind(test, &sender, &shaper);
+    let test = within_limit(with_counted_kind(test, &sender, &shaper), &shaper);
     let lost_behind = downstream::lost_behind(&Seen::of(&test, &sender, &shaper));
     let test = downstream::without_losses_of_others(test, lost_behind);
     let enough = frame.and_then(|frame| match shaper.as_ref().ok() {
@@ -141,7 +139,7 @@ pub fn explain(test: ShapingTest, sender: Result<Sender<'_>, Missing>) -> Shapin
             Err(Missing::because("cake has no bucket: it counts when the next packet may leave"))
         }
         None => match test.train.value().filter(|train| train.kind == ShapingKind::None) {
-            Some(train) => Err(no_rate_held(&test, train)),
+            Some(_) => Err(no_rate_held(&test)),
             None => Ok(bucket::enough(&test, &sender, None, frame)),
         },
         shaper => Ok(bucket::enough(&test, &sender, shaper, frame)),
@@ -159,9 +157,8 @@ pub fn explain(test: ShapingTest, sender: Result<Sender<'_>, Missing>) -> Shapin
 }
 
 /// Why no bucket is worked out if the train met no limit.
-fn no_rate_held(test: &ShapingTest, train: &Shaping) -> Missing {
-    let is_unheld = train.is_unheld(test.configured_bits_per_s, test.tolerance_percent);
-    Missing::because(match is_unheld {
+fn no_rate_held(test: &ShapingTest) -> Missing {
+    Missing::because(match test.is_unheld() {
         true => "nothing holds the rate",
         false => "whether anything holds the rate is unknown",
     })
@@ -203,6 +200,24 @@ fn with_counted_kind(
         && let Known::Value(train) = &mut test.train
     {
         train.kind = ShapingKind::Shaper;
+        train.queue = Known::missing(
+            "it is so short that almost nothing waited: the shaper counts its waits",
+        );
+    }
+    test
+}
+
+/// The test without a contradiction between what waited and the limit of the queue that was read: what is measured to wait is off by
+/// a little, and a queue in which as much waits as it holds was full.
+fn within_limit(mut test: ShapingTest, shaper: &Result<LocalShaper, Missing>) -> ShapingTest {
+    let limit = shaper.as_ref().ok().and_then(|shaper| shaper.limit_bytes.value().copied());
+    if let (Some(limit), Known::Value(train)) = (limit, &mut test.train)
+        && let Known::Value(queue) = &mut train.queue
+        && queue.bytes >= limit
+        && queue.discipline.value() == Some(&QueueDiscipline::Unfilled)
+    {
+        queue.discipline =
+            Known::missing(format!("as much waited as its limit of {limit}, and nothing was lost"));
     }
     test
 }
@@ -210,7 +225,7 @@ fn with_counted_kind(
 /// Largest possible size of a shaper's bucket, bytes: the kernel reports the size rounded down to a step.
 pub(crate) fn burst_at_most(shaper: &LocalShaper) -> Option<f64> {
     let Bytes(least) = shaper.burst_bytes.value()?;
-    Some(*least as f64 + BURST_STEP_S * shaper.rate_bits_per_s.0 / 8.0)
+    Some(counting::burst_at_most(*least as f64, shaper.rate_bits_per_s.0))
 }
 
 /// A sufficient bucket in place of the present one, if the shaper is at the sender.
@@ -304,7 +319,7 @@ impl<'a> Seen<'a> {
     /// The rate that the local shaper's own rate leaves for the train's frames, bits per second.
     fn set_in_frames(&self) -> Option<f64> {
         let (shaper, train) = (self.shaper()?, self.train()?);
-        let counted = shaper.counted_frame_bytes.0 as f64;
+        let counted = local::counts_for_datagram(self.sender, shaper, train);
         Some(shaper.rate_bits_per_s.0 * train.frame_bytes.0 as f64 / counted)
     }
 

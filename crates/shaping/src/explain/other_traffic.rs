@@ -1,9 +1,10 @@
 //! What was counted beyond the test's own traffic, at the shaper or at the devices of both hosts.
 
+use goodput_ceiling::counting::by_table;
 use goodput_model::Shaping;
 
 use super::Sender;
-use super::local::{bottleneck, by_table, used_class};
+use super::local::{bottleneck, used_class};
 use crate::others::{Around, Counted, OtherTraffic, Others};
 
 /// Smallest share of the test's own traffic that counts: what counters add to a packet differs by less.

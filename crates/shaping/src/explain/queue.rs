@@ -58,6 +58,10 @@ fn held_at_most(seen: &Seen) -> Option<(f64, &'static str)> {
         filled.filter(|queue| queue.discipline.value() == Some(&QueueDiscipline::DropTail));
     match (limit(seen), filled) {
         (Some(limit), _) => Some((limit, "the shaper's queue")),
+        // Another discipline inside a token bucket has a limit of its own.
+        (None, Some(queue)) if seen.shaper().is_some() => {
+            Some((queue.bytes.0 as f64, "the shaper's queue"))
+        }
         (None, Some(queue)) => Some((queue.bytes.0 as f64, "the queue on the way")),
         (None, None) => None,
     }

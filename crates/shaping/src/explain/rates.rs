@@ -4,7 +4,7 @@ use goodput_model::{BitRate, CountedLayer, ShapingKind};
 
 use super::bucket::least_for_segment;
 use super::late_timers::is_explained;
-use super::local::{counts_for, is_set_otherwise, parents};
+use super::local::{counts_for, counts_for_datagram, is_set_otherwise, parents};
 use super::tree::peak_rate;
 use super::{Answer, Seen, Sender, say};
 use crate::behind::Behind;
@@ -35,16 +35,22 @@ pub(super) fn other_traffic(seen: &Seen) -> Answer {
 pub(super) fn counts_more(seen: &Seen) -> Answer {
     let (shaper, train) = (seen.shaper()?, seen.train()?);
     let (counted, frame) = (shaper.counted_frame_bytes.0, train.frame_bytes.0);
+    let rate = shaper.rate_bits_per_s;
+    let left = |counted: f64| BitRate(rate.0 * frame as f64 / counted);
+    let each = counts_for_datagram(seen.sender, shaper, train);
+    let (name, alone) = (name(seen), left(counted as f64));
     (counted > frame).then(|| {
-        say(
-            "counted-overhead",
-            format!(
-                "{} counts {counted} bytes for a frame of {frame}: {} leave {} for frames",
-                name(seen),
-                shaper.rate_bits_per_s,
-                BitRate(shaper.rate_bits_per_s.0 * frame as f64 / counted as f64)
+        let text = match train.joined.filter(|_| each + 1.0 < counted as f64) {
+            None => format!(
+                "{name} counts {counted} bytes for a frame of {frame}: {rate} leave {alone} for frames"
             ),
-        )
+            Some(joined) => format!(
+                "{name} counts {counted} bytes for a frame of {frame} that leaves alone: {rate} leave {alone} for frames; the \
+                 datagrams left {joined:.0} at a time, which have the overhead once, and {} are left for them",
+                left(each)
+            ),
+        };
+        say("counted-overhead", text)
     })
 }
 

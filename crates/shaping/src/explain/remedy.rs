@@ -165,7 +165,9 @@ fn quoted(value: &str) -> String {
 /// Whether the shaper is a token bucket that has only a rate, a burst and a limit.
 fn is_plain(seen: &Seen, shaper: &LocalShaper) -> bool {
     let facts = seen.sender.before;
+    // Of one with another queue inside, tc's command would need a limit.
     bucket::is_tbf(shaper)
+        && shaper.limit_bytes.value().is_some()
         && facts.number("qdisc.peak_rate_bits_per_s").is_err()
         && counts_bare_frames(seen, "qdisc")
 }

@@ -26,6 +26,8 @@ pub(crate) fn test(kind: ShapingKind, datagrams: f64, tcp: f64) -> ShapingTest {
             sent: 10_000,
             lost: 0,
             refused: 0,
+            joined: None,
+            stalled_s: None,
             outage_s: None,
             outages: 0,
             offered_bits_per_s: BitRate(4.3e8),
@@ -405,9 +407,9 @@ fn what_the_shaper_counts_that_has_the_rate_is_read() {
     let mut table = tbf(100_000_000, 1600, 500_000);
     table.put("qdisc.table.overhead_bytes", 18u64);
     table.put("qdisc.table.link_layer", "atm");
-    let tcp_least = 1696.0;
+    let tcp_least = 1514.0;
     let cells = Counts::AsSet { train: 1696.0, tcp: 1696.0, tcp_least, layer: None };
-    assert_eq!(read(&table, 1e8), Some(cells), "it cuts super-packets up");
+    assert_eq!(read(&table, 1e8), Some(cells), "it cuts super-packets up, behind the table");
     // 45 segments have the overhead once.
     let mut whole = tbf(100_000_000, 100_000, 500_000);
     whole.put("qdisc.overhead_bytes", 24u64);
@@ -425,6 +427,58 @@ fn what_the_shaper_counts_that_has_the_rate_is_read() {
         "because a super-packet has the overhead once, 1448 are payload of TCP: 100 Mbit/s";
     assert!(said.text.contains(middle), "{said:?}");
     assert_eq!(read(&device("fq", &[], &[]), 1e8), None);
+}
+
+#[test]
+fn a_queue_in_which_as_much_waited_as_it_holds_was_not_unfilled() {
+    let waited = |limit: u64| {
+        let mut test = test(SHAPER, 1e8, 1e8);
+        let Known::Value(train) = &mut test.train else { panic!("it has one") };
+        let Known::Value(queue) = &mut train.queue else { panic!("it has one") };
+        queue.discipline = Known::Value(QueueDiscipline::Unfilled);
+        let facts = tbf(100_000_000, 100_000, limit);
+        let seen = explained(test, &facts, &facts);
+        seen.train.value().unwrap().queue.value().unwrap().discipline.clone()
+    };
+    // 10 ms of 100 Mbit/s wait.
+    assert!(waited(124_000).value().is_none());
+    assert_eq!(waited(200_000), Known::Value(QueueDiscipline::Unfilled));
+}
+
+/// From 233 Mbit/s on, the datagrams of a train leave joined.
+fn joined(rate: f64, count: f64) -> ShapingTest {
+    let mut test = test(SHAPER, rate, rate);
+    let Known::Value(train) = &mut test.train else { panic!("it has one") };
+    train.joined = Some(count);
+    test
+}
+
+#[test]
+fn joined_datagrams_that_pass_whole_have_the_overhead_once() {
+    let configured =
+        Configured { rate: BitRate(1e8), tolerance_percent: 2.0, max_burst: None, counts: None };
+    let nothing = Snapshot::default();
+    let of_train = |facts: &Snapshot, test: &ShapingTest| match counts(
+        &sender(facts, &nothing),
+        &configured,
+        1500.0,
+        test.train.value(),
+    ) {
+        Some(Counts::AsSet { train, .. }) => train,
+        other => panic!("{other:?}"),
+    };
+    let with_overhead = |burst| {
+        let mut facts = tbf(100_000_000, burst, 500_000);
+        facts.put("qdisc.overhead_bytes", 40u64);
+        facts
+    };
+    let (whole, cut) = (with_overhead(100_000), with_overhead(20_000));
+    assert!((of_train(&whole, &joined(1e8, 40.0)) - 1515.0).abs() < 1e-9);
+    assert!((of_train(&cut, &joined(1e8, 40.0)) - 1554.0).abs() < 1e-9, "tbf cuts them up");
+    assert!((of_train(&whole, &test(SHAPER, 1e8, 1e8)) - 1554.0).abs() < 1e-9, "each left alone");
+    let seen = explained(joined(99.9e6, 40.0), &whole, &nothing);
+    assert_eq!(ids(&seen), ["counted-overhead", "headers"], "{:?}", seen.causes);
+    assert!(seen.causes[0].text.contains("the datagrams left 40 at a time"), "{:?}", seen.causes);
 }
 
 #[test]

@@ -15,7 +15,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use goodput_model::{
-    Bytes, Change, Finding, Kind, Length, Missing, Place, Plan, Record, ShapingTest, Verdict,
+    Bytes, Change, Finding, Kind, LEAST_TCP_S, Length, Missing, Place, Plan, Record, ShapingTest,
+    Verdict,
 };
 use goodput_settings::to_keep;
 use goodput_shaping::{
@@ -35,7 +36,7 @@ use crate::result::measurement::Measurement;
 use around::{with_counts, without_tcp};
 pub use classes::{ClassMark, ClassRequest};
 pub use prove::ProveRequest;
-use prove::prove;
+use prove::{may_prove, prove};
 pub use router::RouterRequest;
 use router::{Router, RouterFacts};
 use second_flow::with_second_flow;
@@ -44,8 +45,6 @@ use train::{Sent, send_train};
 
 /// All traffic together, seconds.
 const TRAFFIC_S: f64 = 5.0;
-/// Shortest time in which TCP shows its rate on a slow path, seconds.
-const LEAST_TCP_S: f64 = 2.0;
 
 /// What to test.
 #[derive(Clone)]
@@ -96,6 +95,7 @@ pub async fn shaping(
     }
     let mut router = Router::open(request, interrupt).await?;
     let mut client = Client::connect(target, plan, credentials, interrupt, listener).await?;
+    may_prove(request, &mut client).await?;
     // A router that does not report its shaper ends the test before any traffic.
     let at_begin = router::before(&mut router, request, &mut client).await?;
     let looked = Instant::now();

@@ -4,17 +4,20 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use goodput_model::{
-    Length, Missing, NotProven, Plan, Record, Response, SettingRef, ShapingProof, ShapingTest,
+    Direction, EndName, Length, Missing, NotProven, Plan, Record, Response, SettingRef,
+    ShapingProof, ShapingTest,
 };
 use goodput_remote::Hosts;
-use goodput_settings::to_keep;
+use goodput_settings::{SettingError, may_change, to_keep};
 use goodput_shaping::{Chosen, Question, Questions, Timers, chosen, proof, questions};
+use goodput_wire::session::SettingRequest;
 
 use super::ShapingRequest;
 use super::sender_facts::{sender, tcp_rate};
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
+use crate::near::client::Client;
 use crate::verbs::compare::{Arm, CompareRequest, Factor, compare, factorial, run_s};
 
 /// Half-width of an interval at which the comparison stops, percent.
@@ -29,6 +32,59 @@ pub struct ProveRequest {
     pub seed: u64,
     /// Where the journal of settings is kept.
     pub state_dir: PathBuf,
+}
+
+/// Fails if this process may change no setting of the host that sends, so that nothing could be compared after the test. What
+/// only a change itself shows passes.
+///
+/// # Errors
+/// If nothing of that host may be changed, with what the user can do.
+pub(super) async fn may_prove(
+    request: &ShapingRequest,
+    client: &mut Client,
+) -> Result<(), EngineError> {
+    if request.prove.is_none() {
+        return Ok(());
+    }
+    match request.plan.direction {
+        Direction::Reverse => may_change_far(client).await,
+        _ => near_refusal(may_change(&any_setting())),
+    }
+}
+
+/// One of the settings that a proof changes, of any device.
+fn any_setting() -> SettingRef {
+    SettingRef { end: EndName::Near, name: "offload.tso".into(), scope: Some("lo".into()) }
+}
+
+fn near_refusal(answer: Result<(), SettingError>) -> Result<(), EngineError> {
+    match answer {
+        Err(SettingError::NotPermitted { needs, .. }) => {
+            Err(refused(EndName::Near, &format!("it needs {needs}")))
+        }
+        Err(why) if why.not_permitted() => Err(refused(EndName::Near, &why.to_string())),
+        // What else is wrong shows when a setting is changed.
+        _ => Ok(()),
+    }
+}
+
+/// Asks the far end to put back what it has changed for this client, which is nothing: it refuses a client that may change nothing.
+async fn may_change_far(client: &mut Client) -> Result<(), EngineError> {
+    if !client.far_end().changes_settings {
+        return Err(refused(EndName::Far, "its program changes no settings"));
+    }
+    match client.setting(SettingRequest::Restore).await {
+        Err(EngineError::FarSetting { not_permitted: true, why, .. }) => {
+            Err(refused(EndName::Far, &why))
+        }
+        answer => answer.map(drop),
+    }
+}
+
+fn refused(end: EndName, why: &str) -> EngineError {
+    EngineError::Forbidden(format!(
+        "--prove changes settings of the {end} host, which sends, and may not: {why}; without --prove, goodput only tests"
+    ))
 }
 
 /// Adds to the record of a test what a comparison shows, or why there is none.
@@ -208,7 +264,26 @@ fn keep(
 mod tests {
     use super::*;
     use goodput_remote::RemoteError;
-    use goodput_settings::SettingError;
+
+    #[test]
+    fn a_user_without_privileges_is_told_before_the_test_what_to_do() {
+        let lacks = |setting| SettingError::NotPermitted {
+            operation: "change it".into(),
+            setting,
+            needs: "CAP_NET_ADMIN; run it with sudo".into(),
+        };
+        let refused = near_refusal(Err(lacks(any_setting()))).unwrap_err();
+        let said = refused.to_string();
+        assert!(refused.not_permitted() && said.contains("run it with sudo"), "{said}");
+        assert!(said.contains("without --prove") && !said.contains("offload"), "{said}");
+        let odd = SettingError::NotEffective {
+            setting: any_setting(),
+            asked: "on".into(),
+            effective: "off".into(),
+            not_back: None,
+        };
+        assert!(near_refusal(Err(odd)).is_ok() && near_refusal(Ok(())).is_ok());
+    }
 
     #[test]
     fn what_goes_together_is_changed_at_once() {
@@ -237,7 +312,7 @@ mod tests {
             not_taken,
             why: not_effective().to_string(),
         };
-        let asked = SettingRef { end: goodput_model::EndName::Far, ..tso("eth0") };
+        let asked = SettingRef { end: EndName::Far, ..tso("eth0") };
         for why in [
             not_effective().into(),
             RemoteError::Setting(not_effective()).into(),

@@ -227,7 +227,7 @@ pub(super) fn tcp_rate_of(
         |why: Missing| Missing::because(format!("the precision of its goodput is unknown: {why}"));
     let off = precision_percent.get().map_err(inexact)? / 100.0 * value;
     Ok(TcpRate {
-        goodput: Estimate { value, low: value - off, high: value + off },
+        goodput: Estimate { value, low: (value - off).max(0.0), high: value + off },
         payload: packet.payload,
         packet: packet.ip,
         window_s: None,

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use goodput_model::{
-    BitRate, Known, Length, MAX_ARRIVALS, Missing, Plan, Seconds, Shaping, ShapingKind, Snapshot,
-    SocketOptions, Transport,
+    BitRate, Known, Length, MAX_ARRIVALS, Missing, Plan, REST_S, Seconds, Shaping, ShapingKind,
+    Snapshot, SocketOptions, Transport,
 };
 use goodput_shaping::{Configured, Train, behind};
 
@@ -31,7 +31,7 @@ const MAX_TRAIN_S: f64 = 2.5;
 /// Datagrams that must arrive from a train, if there is time: ten parts of them show how the rate spreads.
 const WANTED_ARRIVALS: f64 = 10_000.0;
 /// Pause before a train: the bucket fills.
-const BUCKET_FILL_TIME: Duration = Duration::from_secs(1);
+const BUCKET_FILL_TIME: Duration = Duration::from_millis((REST_S * 1e3) as u64);
 /// Rate from which datagrams are joined for the way through the kernel, bits per second: a program that sends them one
 /// by one gets little further.
 const JOINED_FROM_BITS_PER_S: f64 = 1e9;
@@ -245,7 +245,7 @@ fn gives_the_rate(joined: &Result<Shaping, Missing>, configured: &Configured) ->
 /// Whether something held single datagrams, or more of them came than the rate.
 fn is_answer(single: &Result<Shaping, Missing>, configured: &Configured) -> bool {
     single.as_ref().is_ok_and(|train| match train.kind {
-        ShapingKind::None => train.is_unheld(configured.rate, configured.tolerance_percent),
+        ShapingKind::None => train.exceeds(configured.rate, configured.tolerance_percent),
         ShapingKind::Policer | ShapingKind::Shaper => train.rate_bits_per_s.value().is_some(),
     })
 }

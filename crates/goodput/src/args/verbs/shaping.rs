@@ -151,7 +151,7 @@ pub struct RouterArgs {
     /// counters. It asks the goodput server at HOST, which must run with --allow-qdiscs and know this client's token or
     /// key. With ssh:// it logs in instead: the router runs Linux and needs no goodput, only a login with a key and its
     /// own programs ip and tc. goodput changes nothing there.
-    #[arg(long, value_name = "[ssh://[USER@]]HOST[:PORT]", conflicts_with = "prove")]
+    #[arg(long, value_name = "[ssh://[USER@]]HOST[:PORT]")]
     pub router: Option<RouterAddress>,
     /// Read the token for the router's goodput server from this file [default: --token-file]
     #[arg(long, value_name = "FILE", requires = "router", hide_short_help = true)]
@@ -225,6 +225,22 @@ impl ShaperArgs {
             tolerance_percent: self.tolerance,
             max_burst: self.max_burst,
             counts: None,
+        }
+    }
+}
+
+impl ShapingArgs {
+    /// Fails if settings were to be compared where goodput changes none.
+    ///
+    /// # Errors
+    /// If a router was named, with what to do instead.
+    pub fn check_proof(&self) -> Result<()> {
+        match &self.router.router {
+            Some(_) if self.proof.prove => bail!(
+                "--prove changes settings, and goodput changes nothing at a router: run it with --prove on the router itself, or \
+                 leave out --prove or --router"
+            ),
+            _ => Ok(()),
         }
     }
 }

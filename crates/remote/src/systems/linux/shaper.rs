@@ -31,7 +31,13 @@ pub(super) fn shaper(shell: &mut dyn Shell, towards: IpAddr) -> Result<Snapshot,
     match kind {
         "tbf" => {
             bucket(&mut facts, root).ok_or_else(|| wrong(root.line, "a rate and a burst"))?;
-            limit(shell, &device, &mut facts)?;
+            match inside_bucket(&blocks, root) {
+                None => limit(shell, &device, &mut facts)?,
+                Some(kind) => facts.lacks(
+                    "qdisc.limit_bytes",
+                    format!("{kind} is its queue, and its own limit is unused"),
+                ),
+            }
         }
         "cake" => cake(&mut facts, root).ok_or_else(|| wrong(root.line, "a bandwidth"))?,
         "htb" => {
@@ -43,6 +49,18 @@ pub(super) fn shaper(shell: &mut dyn Shell, towards: IpAddr) -> Result<Snapshot,
         _ => {}
     }
     Ok(facts)
+}
+
+/// The kind of the discipline that someone put into a token bucket, in place of the queue that the bucket makes itself:
+/// `qdisc fq_codel 10: parent 8001:1 …`.
+fn inside_bucket<'a>(blocks: &[Block<'a>], root: &Block<'a>) -> Option<&'a str> {
+    let is_inside = |block: &&Block| {
+        block.words.get(3) == Some(&"parent")
+            && block.words.get(4).zip(root.words.get(2)).is_some_and(|(parent, handle)| {
+                parent.strip_prefix(handle).is_some_and(|minor| !minor.is_empty())
+            })
+    };
+    blocks.iter().find(is_inside).and_then(|block| block.words.get(1).copied())
 }
 
 /// The device of the route to an address (ip-route(8)).
@@ -333,6 +351,14 @@ mod tests {
         assert_eq!(facts.text("qdisc.link_layer"), Ok("atm"));
         assert_eq!(facts.count("qdisc.limit_bytes"), Ok(25_800));
         assert!(facts.text("qdisc.table.link_layer").is_err(), "it has no table of sizes");
+    }
+
+    #[test]
+    fn the_limit_of_a_bucket_is_unused_with_another_queue_inside() {
+        let inside = "qdisc fq_codel 10: parent 8c78:1 limit 10240p\n Sent 5 bytes 1 pkt (dropped 0, overlimits 0 requeues 0) \n";
+        let facts = read(&format!("{TBF}{inside}"), "").unwrap();
+        let why = facts.count("qdisc.limit_bytes").unwrap_err().to_string();
+        assert!(why.contains("fq_codel is its queue"), "{why}");
     }
 
     /// `tc qdisc add dev v0 root stab overhead 18 linklayer atm tbf …`
