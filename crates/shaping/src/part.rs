@@ -62,7 +62,8 @@ pub(crate) fn longest(trace: &Trace) -> Option<Part> {
         return None;
     }
     let each_s = trace.frame / of_part.offered_bytes_per_s();
-    let between = |one, next| is_hole(one, next).then(|| Hole::between(one, next, each_s));
+    let between =
+        |one: &Came, next: &Came| is_hole(one, next).then(|| Hole::between(one, next, each_s));
     let stalled =
         trace.came.windows(2).filter(|two| between(&two[0], &two[1]) == Some(Hole::Stall));
     let stalled_s: f64 = stalled.map(|two| two[1].came_s - two[0].came_s).sum();

@@ -38,7 +38,7 @@ const UNPLANTED: &[(&str, &str)] = &[
     ("notsent-lowat", "it costs nothing while a woken writer gets a CPU at once"),
     (
         "own-firewall",
-        "the lab's policers are at routers; a test of the program has a limit in the sender's own output hook",
+        "scenarios test TCP, and a firewall refuses datagrams; `shaping::a_limit_in_its_own_firewall_is_named` plants it",
     ),
     ("pause-frames", "virtual devices send none"),
     ("pcie-link", "needs a card on PCI Express"),

@@ -28,6 +28,10 @@ pub fn all() -> Vec<Test> {
             "shaping::what_the_device_can_not_do_is_not_compared",
             what_the_device_can_not_do_is_not_compared,
         ),
+        Test::of_facts(
+            "shaping::a_limit_in_its_own_firewall_is_named",
+            a_limit_in_its_own_firewall_is_named,
+        ),
     ]
 }
 
@@ -125,6 +129,34 @@ fn without_privileges_nothing_is_proven() -> Result<(), Failed> {
     match output.status.code() {
         Some(3) if is_refused && output.stdout.is_empty() => Ok(()),
         code => Err(format!("{code:?}: {said}").into()),
+    }
+}
+
+/// `goodput test -u` through a rule of the sender that lets a third of the datagrams pass: it is no loss of the path.
+fn a_limit_in_its_own_firewall_is_named() -> Result<(), Failed> {
+    const RULES: &str = "table inet goodput_test { chain own { type filter hook output priority 0; \
+        meta length > 1000 limit rate over 1000/second burst 20 packets drop; }; }";
+    if !["/usr/sbin/nft", "/sbin/nft"].iter().any(|file| Path::new(file).exists()) {
+        goodput_testing::skip("nft");
+        return Ok(());
+    }
+    let hosts = Hosts::up("bucket.toml")?;
+    let set = hosts.lab.near().command("nft")?.arg(RULES).output()?;
+    if !set.status.success() {
+        return Err(String::from_utf8_lossy(&set.stderr).into_owned().into());
+    }
+    let words =
+        ["test", hosts.server.target(), "-u", "--rate", "40mbit", "--time", "2", "--no-store"];
+    let output = hosts.on(hosts.lab.near(), &[&words[..], &["--json"]].concat())?;
+    hosts.server.stop()?;
+    let said = || String::from_utf8_lossy(&output.stderr).into_owned();
+    let record: Value = serde_json::from_slice(&output.stdout).map_err(|_| said())?;
+    let finding = &record["findings"][0];
+    let text = finding["evidence"][0]["text"].as_str().unwrap_or_default();
+    let is_named = record["verdict"]["limit"] == "own-firewall" && finding["end"] == "near";
+    match is_named && text.contains("refused") {
+        true => Ok(()),
+        false => Err(format!("{}, {}", record["verdict"], record["findings"]).into()),
     }
 }
 

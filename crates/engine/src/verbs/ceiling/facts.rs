@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use goodput_ceiling::{TIMESTAMPS_BYTES, buses, tunnels};
+use goodput_ceiling::{ETHERNET_HEADER_BYTES, TIMESTAMPS_BYTES, buses, counting, tunnels};
 use goodput_model::{BitRate, Bytes, Family, Snapshot};
 
 use super::CeilingFacts;
@@ -109,13 +109,27 @@ fn shaper(chain: &[Snapshot], found: &mut CeilingFacts) {
         let rate = device.count("qdisc.ceil_bits_per_s");
         let rate = rate.or_else(|_| device.count("qdisc.rate_bits_per_s")).ok()?;
         let kind = device.text("qdisc.kind").ok()?;
-        (rate > 0).then(|| (rate, kind, name(device)))
+        (rate > 0).then(|| (BitRate(rate as f64), kind, device))
     });
-    if let Some((rate, kind, device)) = shaped.min_by_key(|(rate, ..)| *rate) {
-        let rate = BitRate(rate as f64);
-        found.inputs.shaper_bits_per_s = Some(rate);
-        found.note("shaper_bits_per_s", format!("a shaper, {kind} at {rate} ({device})"));
+    let shaped = shaped.map(|(rate, kind, device)| (rate, in_frames(device, rate), kind, device));
+    if let Some((rate, left, kind, device)) =
+        shaped.min_by(|one, other| one.1.0.total_cmp(&other.1.0))
+    {
+        found.inputs.shaper_bits_per_s = Some(left);
+        let counts = match left.0 < rate.0 {
+            true => format!(", {left} of frames"),
+            false => String::new(),
+        };
+        let device = name(device);
+        found.note("shaper_bits_per_s", format!("a shaper, {kind} at {rate}{counts} ({device})"));
     }
+}
+
+/// What the rate of a device's shaper leaves for full frames, each of which leaves alone.
+fn in_frames(device: &Snapshot, rate: BitRate) -> BitRate {
+    let Ok(mtu) = device.number("link.mtu") else { return rate };
+    let frame = mtu + ETHERNET_HEADER_BYTES;
+    BitRate(rate.0 * frame / counting::alone(device, "qdisc", frame))
 }
 
 fn bus(bottom: &Snapshot, found: &mut CeilingFacts) {
