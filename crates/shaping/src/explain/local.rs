@@ -1,7 +1,7 @@
 //! The shaper that the traffic passed at the sending host, or at the router that was asked.
 
 use goodput_ceiling::counting::{self, Joined};
-use goodput_model::{BitRate, Bytes, Known, LocalShaper, Missing, Shaping, ShapingTest, Snapshot};
+use goodput_model::{BitRate, Bytes, Known, LocalShaper, Missing, Shaping, ShapingTest};
 
 use super::{Sender, burst_at_most};
 use crate::others::Counted;
