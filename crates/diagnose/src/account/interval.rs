@@ -222,13 +222,13 @@ pub fn is_paced_out(tcp: &TcpInfo, since_s: f64) -> bool {
     paces_as_asked(tcp) && since_s > 0.0 && sent.zip(allowed).is_some_and(is_used_up)
 }
 
-/// Whether pacing is at an upper bound that was set (`SO_MAX_PACING_RATE`; all ones without one).
+/// Whether pacing is at an upper bound that was set (`SO_MAX_PACING_RATE`).
 fn paces_as_asked(tcp: &TcpInfo) -> bool {
-    let (Some(paced), Some(most)) = (tcp.pacing_rate_bytes_per_s, tcp.max_pacing_rate_bytes_per_s)
+    let (Ok(paced), Ok(most)) = (tcp.pacing_rate_bytes_per_s(), tcp.max_pacing_rate_bytes_per_s())
     else {
         return false;
     };
-    most != u64::MAX && paced as f64 >= MIN_SHARE_OF_PACING_CAP * most as f64
+    most != TcpInfo::NO_PACING_RATE && paced as f64 >= MIN_SHARE_OF_PACING_CAP * most as f64
 }
 
 fn by_control(

@@ -51,7 +51,7 @@ const MIN_SHARE_OF_CAP: f64 = 0.9;
 /// Pacing rate over the cap from which it stands there.
 const MIN_PACING_SHARE_OF_CAP: f64 = 0.95;
 /// No cap: all bits set, of 32 in kernels before 4.20.
-const UNCAPPED: [u64; 2] = [u64::MAX, u32::MAX as u64];
+const UNCAPPED: [u64; 2] = [TcpInfo::NO_PACING_RATE, u32::MAX as u64];
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
@@ -182,13 +182,16 @@ mod tests {
     fn no_cap_one_out_of_reach_and_our_own_rate_are_quiet() {
         quiet(&RULE, Case::healthy());
         quiet(&RULE, capped().goodput(30e6).tcp(|tcp, _| tcp.sent_bytes = Some(1)));
-        quiet(&RULE, capped().tcp(|tcp, _| tcp.max_pacing_rate_bytes_per_s = Some(u64::MAX)));
+        quiet(&RULE, capped().tcp(|tcp, _| tcp.max_pacing_rate_bytes_per_s = None));
         quiet(&RULE, capped().plan(|plan| plan.rate_bits_per_s = Some(BitRate(5e7))));
     }
 
     #[test]
     fn cannot_tell_for_datagrams_and_on_old_kernels() {
         cannot_tell(&RULE, Case::healthy_udp());
-        cannot_tell(&RULE, capped().tcp(|tcp, _| tcp.max_pacing_rate_bytes_per_s = None));
+        let old_kernel = capped().tcp(|tcp, _| {
+            (tcp.length_bytes, tcp.max_pacing_rate_bytes_per_s) = (104, None);
+        });
+        cannot_tell(&RULE, old_kernel);
     }
 }

@@ -143,7 +143,7 @@ fn growing_until_s(connection: &[Moment]) -> Result<f64, Missing> {
 fn is_by_window(connection: &[Moment]) -> bool {
     let fill = |moment: &Moment| {
         let (flying, window) = (moment.tcp.unacked_segments?, moment.tcp.snd_cwnd_segments?);
-        let free = moment.tcp.snd_ssthresh_segments? >= TcpInfo::INFINITE_SSTHRESH;
+        let free = moment.tcp.snd_ssthresh_segments().ok()? >= TcpInfo::INFINITE_SSTHRESH;
         free.then_some(flying as f64 / window.max(1) as f64)
     };
     let later = connection.iter().skip(1);
