@@ -8,7 +8,7 @@ use crate::record::{Kind, Record};
 use crate::response::Response;
 use crate::shaping::{Confirmation, ShapingTest};
 use crate::tuning::Tuning;
-use crate::units::BitRate;
+use crate::units::{BitRate, PacketBytes};
 
 /// With this begins the answer of a single run that is not whole; why follows.
 pub const ONLY_A_PART: &str = "only a part: ";
@@ -122,9 +122,12 @@ fn tuned(tuning: &Tuning, comparison: Option<&Comparison>) -> String {
 }
 
 fn found(searches: &[RateSearch]) -> String {
-    let one = |search: &RateSearch| match search.rate_bits_per_s {
-        Some(rate) => format!("{rate} with datagrams of {}", search.datagram_bytes),
-        None => format!("no rate with datagrams of {}", search.datagram_bytes),
+    let one = |search: &RateSearch| {
+        let size = PacketBytes(search.datagram_bytes.0);
+        match search.rate_bits_per_s {
+            Some(rate) => format!("{rate} with datagrams of {size}"),
+            None => format!("no rate with datagrams of {size}"),
+        }
     };
     searches.iter().map(one).collect::<Vec<_>>().join("; ")
 }

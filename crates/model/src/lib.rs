@@ -159,5 +159,5 @@ pub use thinned::Thinned;
 pub use totals::{FlowTotals, Totals};
 pub use trial_pairs::TrialPair;
 pub use tuning::{Purpose, Tuning, TuningOutcome, TuningStep};
-pub use units::{BitRate, Bytes, Count, PAGE_BYTES, Seconds};
+pub use units::{BitRate, Bytes, Count, PAGE_BYTES, PacketBytes, Seconds};
 pub use verdict::{Split, Verdict};

@@ -21,6 +21,11 @@ pub struct BitRate(pub f64);
 #[serde(transparent)]
 pub struct Bytes(pub u64);
 
+/// The size of a packet, of a part of it, or of the largest one that a path takes, in bytes. A person sees every byte: MTUs of 1400
+/// and of 1404 bytes are two, and people compare them with what their tools print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PacketBytes(pub u64);
+
 /// A time in seconds; may be negative.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Seconds(pub f64);
@@ -81,6 +86,13 @@ impl fmt::Display for Bytes {
         let bytes = self.0 as f64;
         let (scale, unit) = largest(bytes, &[(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")]);
         f.pad(&format!("{} {unit}", three_digits(bytes / scale)))
+    }
+}
+
+impl fmt::Display for PacketBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = if self.0 == 1 { "byte" } else { "bytes" };
+        f.pad(&format!("{} {unit}", self.0))
     }
 }
 
@@ -229,6 +241,12 @@ mod tests {
         assert_eq!(BitRate(9e20).to_string(), "900000000 Tbit/s");
         assert_eq!(Bytes(u64::MAX).to_string(), "1.84e10 GB");
         assert_eq!(Seconds(-1e300).to_string(), "-1.00e300 s");
+    }
+
+    #[test]
+    fn the_size_of_a_packet_has_every_byte() {
+        let all = [1, 1400, 1404, 65_535].map(|bytes| PacketBytes(bytes).to_string());
+        assert_eq!(all, ["1 byte", "1400 bytes", "1404 bytes", "65535 bytes"]);
     }
 
     #[test]

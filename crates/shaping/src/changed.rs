@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use goodput_model::{BitRate, Bytes, Fact, Snapshot};
+use goodput_model::{BitRate, Bytes, Fact, PacketBytes, Snapshot};
 
 /// What a shaper is set to, by the ends of the facts' names. Of htb's discipline, only the classes and the table of sizes
 /// have it.
@@ -18,6 +18,9 @@ const SETTINGS: [&str; 10] = [
     "least_bytes",
     "link_layer",
 ];
+
+/// Those that are sizes of a packet or of a part of one, which have every byte. What a table takes off a packet is below 0.
+const OF_A_PACKET: [&str; 3] = ["quantum_bytes", "overhead_bytes", "least_bytes"];
 
 /// The first setting of the shaper that differs between two of these looks, in words.
 pub(crate) fn changed(looks: &[&Snapshot]) -> Option<String> {
@@ -76,11 +79,14 @@ fn value(what: &str, fact: &Fact) -> String {
         Fact::Real(real) => *real,
         Fact::Text(text) => return text.clone(),
     };
-    match what.ends_with("_bits_per_s") {
-        true => BitRate(number).to_string(),
-        // What a table takes off a packet is below 0.
-        false if number < 0.0 => format!("-{}", Bytes(-number as u64)),
-        false => Bytes(number as u64).to_string(),
+    if what.ends_with("_bits_per_s") {
+        return BitRate(number).to_string();
+    }
+    let size = number.abs() as u64;
+    let sign = if number < 0.0 { "-" } else { "" };
+    match OF_A_PACKET.contains(&what) {
+        true => format!("{sign}{}", PacketBytes(size)),
+        false => format!("{sign}{}", Bytes(size)),
     }
 }
 
@@ -113,7 +119,7 @@ mod tests {
             facts.put("qdisc.table.overhead_bytes", overhead);
             facts
         };
-        let said = "the table of sizes of htb on eth0 had overhead 18 B, then -4 B";
+        let said = "the table of sizes of htb on eth0 had overhead 18 bytes, then -4 bytes";
         assert_eq!(changed(&[&table(18.0), &table(-4.0)]).as_deref(), Some(said));
         let mut unread = device("htb", &[], &[]);
         unread.lacks("qdisc.table", "the kernel did not answer");

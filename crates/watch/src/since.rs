@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use goodput_model::record::DirectionResult;
 use goodput_model::{
-    Bytes, End, EndName, Fact, Known, NOT_SET, Record, Role, Seconds, TcpInfo, median,
+    Bytes, End, EndName, Fact, Known, NOT_SET, PacketBytes, Record, Role, Seconds, TcpInfo, median,
 };
 use serde::{Deserialize, Serialize};
 
@@ -244,8 +244,10 @@ fn addresses(before: &[Record], since: &[Record]) -> Vec<Difference> {
     let both = [
         different("address of the near end", before, since, near),
         different("address of the far end", before, since, far),
-        different("path MTU", before, since, |record| Some(Bytes(tcp(record)?.pmtu_bytes?))),
-        different("segment size", before, since, |record| Some(Bytes(tcp(record)?.snd_mss_bytes?))),
+        different("path MTU", before, since, |record| Some(PacketBytes(tcp(record)?.pmtu_bytes?))),
+        different("segment size", before, since, |record| {
+            Some(PacketBytes(tcp(record)?.snd_mss_bytes?))
+        }),
     ];
     both.into_iter().flatten().collect()
 }
@@ -591,6 +593,21 @@ mod tests {
             let missed: Vec<_> = (0..20).filter(|seed| !named(cause, *seed)).collect();
             assert!(missed.len() <= 2, "{}: {missed:?}", cause.name);
         }
+    }
+
+    #[test]
+    fn sizes_of_packets_are_said_to_the_byte() {
+        let said = said(1, |record| {
+            change_tcp(record, |tcp| {
+                (tcp.pmtu_bytes, tcp.snd_mss_bytes) = (Some(1400), Some(1348));
+            });
+        });
+        let words = |what: &str| {
+            let one = said.changed.iter().find(|one| one.what == what).unwrap();
+            (one.before.clone(), one.since.clone())
+        };
+        assert_eq!(words("path MTU"), ("1500 bytes".into(), "1400 bytes".into()));
+        assert_eq!(words("segment size"), ("1448 bytes".into(), "1348 bytes".into()));
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! The lines on a capture: its file, and what it shows of sizes and pauses.
 
-use goodput_model::{CapturedPayload, EndName, PacketCapture, PacketSize, Seconds, counted};
+use goodput_model::{
+    CapturedPayload, EndName, PacketBytes, PacketCapture, PacketSize, Seconds, counted,
+};
 
 /// The file first, then a line for each end and transport that sent payload. `at`: the host that captured.
 pub(super) fn lines(capture: &PacketCapture, at: EndName) -> Vec<String> {
@@ -20,10 +22,13 @@ pub(super) fn lines(capture: &PacketCapture, at: EndName) -> Vec<String> {
 
 fn payload(payload: &CapturedPayload) -> String {
     let CapturedPayload { sender, transport, packets, largest_bytes, sizes, gaps } = payload;
-    let size = |size: &PacketSize| format!("{} ({})", size.bytes, share(size.packets, *packets));
+    let largest = PacketBytes(largest_bytes.0);
+    let size = |size: &PacketSize| {
+        format!("{} ({})", PacketBytes(size.bytes.0), share(size.packets, *packets))
+    };
     let sizes: Vec<String> = sizes.iter().take(3).map(size).collect();
     let mut words = format!(
-        "{transport} of the {sender} end: packets of {}, the largest {largest_bytes}; the longest gap is {}",
+        "{transport} of the {sender} end: packets of {}, the largest {largest}; the longest gap is {}",
         sizes.join(", "),
         Seconds(gaps.longest_s)
     );
@@ -69,8 +74,8 @@ mod tests {
         };
         let expected = [
             "own.pcapng   9 packets on eth0, none missing",
-            "TCP of the near end: packets of 1.50 kB (75 %), 65.2 kB (25 %), the largest 65.2 kB; the longest gap is 200 ms; \
-             bursts of 3 kB every 207 ms",
+            "TCP of the near end: packets of 1500 bytes (75 %), 65212 bytes (25 %), the largest 65212 bytes; the longest gap is \
+             200 ms; bursts of 3 kB every 207 ms",
         ];
         assert_eq!(lines(&capture, EndName::Near), expected);
         let missing = PacketCapture { dropped: 3, not_kept: 4, ..capture };
