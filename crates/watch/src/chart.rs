@@ -104,6 +104,7 @@ mod tests {
         Change {
             last_before: point(7),
             first_since: point(8),
+            first_between: [point(8); 2],
             newest: point(11),
             tests: 4,
             before: 1e9,

@@ -61,7 +61,8 @@ pub fn payload_of(share: Bytes) -> Bytes {
 /// header for each chunk.
 ///
 /// TCP counts a segment before the queue of this host gets it (`__tcp_transmit_skb`, net/ipv4/tcp_output.c), and if that drops
-/// it, counts it again. So a test of TCP costs no more than its device carried.
+/// it, counts it again. A program that sends datagrams is told of no drop at all. So a test costs no more than its device carried,
+/// of datagrams if it has one flow: several may go over several devices, and what is lost of them tells of none.
 #[derive(Debug, Clone)]
 pub struct Meter {
     ip_header: u64,
@@ -70,8 +71,13 @@ pub struct Meter {
     /// Bytes on the line and of new payload, as the kernel counted them; none until it did.
     counted: Option<[u64; 2]>,
     payload: u64,
-    /// Payload that TCP knows to have arrived, at either end; none until all flows tell.
+    /// Payload that TCP knows to have arrived, at either end, or that was received of the datagrams of one flow; none until all
+    /// flows tell.
     arrived: Option<u64>,
+    /// Payload that the far end received of the datagrams of one flow, as far as it told.
+    far_received: u64,
+    /// Whether there is one flow.
+    has_one_flow: bool,
     /// What the device of the flows has carried meanwhile, both ways and of others too, if that is known.
     carried: Option<u64>,
     /// Most payload between two samples.
@@ -91,6 +97,8 @@ impl Meter {
             counted: None,
             payload: 0,
             arrived: None,
+            far_received: 0,
+            has_one_flow: false,
             carried: None,
             step: 0,
             most: match plan.length {
@@ -104,6 +112,7 @@ impl Meter {
     pub fn open(&mut self, connections: &[Connection]) {
         let over_v6 = connections.first().is_some_and(|flow| flow.remote.is_ipv6());
         self.ip_header = IP_HEADER_BYTES[usize::from(over_v6)];
+        self.has_one_flow = connections.len() == 1;
     }
 
     /// Takes what this host has counted.
@@ -117,12 +126,22 @@ impl Meter {
             .reduce(|sum, flow| sum.zip(flow).map(|([a, b], [c, d])| [a + c, b + d]))
             .flatten();
         self.counted = counted.or(self.counted);
-        let arrived = sample.flows.iter().map(|flow| {
-            let tcp = flow.tcp.value()?;
-            Some(tcp.acked_bytes? + tcp.received_bytes?)
-        });
-        let arrived = arrived.reduce(|sum, flow| Some(sum? + flow?)).flatten();
+        let arrived = match self.datagram_bytes {
+            Some(_) => self.of_datagrams(sample.received_bytes),
+            None => arrived_by_tcp(sample),
+        };
         self.arrived = arrived.or(self.arrived);
+    }
+
+    /// Takes what the far host has counted.
+    pub fn see_far(&mut self, sample: &Sample) {
+        self.far_received = self.far_received.max(sample.received_bytes);
+    }
+
+    /// What has arrived of the datagrams of one flow, if this end has received so many bytes.
+    fn of_datagrams(&self, received: u64) -> Option<u64> {
+        let arrived = received.saturating_add(self.far_received);
+        (self.has_one_flow && arrived > 0).then_some(arrived)
     }
 
     /// Takes what the device of the flows has carried since they began, in bytes of both directions, also of others; none if
@@ -164,11 +183,17 @@ impl Meter {
     }
 
     /// The most that this payload can cost by what the device has carried, of which the last step may be missing. What has not
-    /// arrived costs as much for each byte as what has. None if the device did not carry what arrived: then the flows go over
-    /// another one.
+    /// arrived by TCP costs as much for each byte as what has; datagrams are not sent again. None if the device did not carry
+    /// what arrived: then the flows go over another one.
     fn by_device(&self, payload: u64) -> Option<u64> {
         let arrived = self.arrived?;
         let carried = self.carried.filter(|carried| *carried >= arrived)?;
+        if self.datagram_bytes.is_some() {
+            let ahead = payload.saturating_sub(self.payload);
+            return Some(
+                self.in_full_packets(carried.saturating_add(self.step).saturating_add(ahead)),
+            );
+        }
         let waits = self.in_full_packets(payload.saturating_sub(arrived));
         let times = (carried as f64 / arrived.max(1) as f64).max(1.0);
         let carried = self.in_full_packets(carried.saturating_add(self.step));
@@ -183,6 +208,15 @@ impl Meter {
         };
         payload.saturating_add(payload.div_ceil(packet).saturating_mul(headers))
     }
+}
+
+/// Payload that TCP knows to have arrived, at either end, if all flows tell.
+fn arrived_by_tcp(sample: &Sample) -> Option<u64> {
+    let arrived = sample.flows.iter().map(|flow| {
+        let tcp = flow.tcp.value()?;
+        Some(tcp.acked_bytes? + tcp.received_bytes?)
+    });
+    arrived.reduce(|sum, flow| Some(sum? + flow?)).flatten()
 }
 
 /// Bytes of a flow's IP packets, and of its payload without what was sent again.
@@ -208,7 +242,12 @@ pub fn bytes_on_the_path(record: &Record, control: Option<&TcpInfo>) -> Bytes {
     samples.iter().for_each(|sample| meter.see(sample));
     let payload = meter.payload.max(moved(record));
     // Both ends have said that all is over. The device may count one header of a packet that it cuts into segments.
-    let carried = carried(record).filter(|carried| *carried >= payload && meter.counted.is_some());
+    let arrived = match meter.datagram_bytes {
+        Some(_) => received(record).filter(|bytes| meter.has_one_flow && *bytes > 0),
+        None => meter.counted.map(|_| payload),
+    };
+    let carried = carried(record).zip(arrived).filter(|(carried, arrived)| carried >= arrived);
+    let carried = carried.map(|(carried, _)| carried);
     let most = carried.map_or(u64::MAX, |carried| meter.in_full_packets(carried));
     let flows = meter.by_tcp(payload).min(most);
     let header = meter.ip_header + TCP_HEADER_BYTES;
@@ -221,6 +260,12 @@ fn carried(record: &Record) -> Option<u64> {
     let near = record.ends.near.value()?;
     let grown = |name| near.before.grown(&near.after, name).ok();
     Some(grown("link.rx_bytes")? + grown("link.tx_bytes")?)
+}
+
+/// Payload that was received in all directions, if that is known.
+fn received(record: &Record) -> Option<u64> {
+    let directions = record.result.directions.iter();
+    directions.map(|direction| direction.received_bytes.value().copied()).sum()
 }
 
 /// Payload of all directions, as far as an end counted it.
@@ -319,6 +364,63 @@ mod tests {
         let carried = 164_000_000 + 164_001_000 / 164 - 1000 / 164;
         let most = carried + u64::div_ceil(carried, 1448) * 78;
         assert_eq!(bytes_on_the_path(&record, None), Bytes(most));
+    }
+
+    /// Datagrams of one flow, of which a queue of this host drops three of four.
+    fn datagrams_dropped_at_home() -> Record {
+        let mut record = record(None);
+        (record.plan.transport, record.plan.chunk_bytes) = (Transport::Udp, Bytes(1400));
+        let [local, remote] = ["192.0.2.1:4000", "192.0.2.2:5000"].map(|at| at.parse().unwrap());
+        record.connections = vec![Connection { flow: 0, local, remote, expected_queue: None }];
+        let direction = &mut record.result.directions[0];
+        direction.sent_bytes = Known::Value(156_200_000);
+        direction.received_bytes = Known::Value(39_000_000);
+        let Known::Value(near) = &mut record.ends.near else { panic!("the golden record has it") };
+        for (facts, bytes) in [(&mut near.before, 1000), (&mut near.after, 40_001_000)] {
+            facts.put("link.tx_bytes", bytes);
+            facts.put("link.rx_bytes", 0_u64);
+        }
+        record
+    }
+
+    #[test]
+    fn datagrams_that_a_queue_of_this_host_dropped_were_never_on_the_line() {
+        let in_packets = |bytes: u64| bytes + bytes.div_ceil(1400) * 28;
+        let mut record = datagrams_dropped_at_home();
+        assert_eq!(bytes_on_the_path(&record, None), Bytes(in_packets(40_000_000)));
+        let all = Bytes(in_packets(156_200_000));
+        let direction = &mut record.result.directions[0];
+        direction.received_bytes = Known::Value(41_000_000);
+        assert_eq!(bytes_on_the_path(&record, None), all, "another device has carried them");
+        for received in [Known::Value(0), Known::missing("it did not say")] {
+            record.result.directions[0].received_bytes = received;
+            assert_eq!(bytes_on_the_path(&record, None), all, "no datagram tells of the device");
+        }
+        let mut several = datagrams_dropped_at_home();
+        several.connections.push(several.connections[0].clone());
+        assert_eq!(bytes_on_the_path(&several, None), all, "they may go over several devices");
+    }
+
+    #[test]
+    fn a_running_test_of_datagrams_is_counted_by_what_arrived_and_by_its_device() {
+        let record = datagrams_dropped_at_home();
+        let mut meter = Meter::new(&record.plan);
+        meter.open(&record.connections);
+        let sample = |sent_bytes, received_bytes| Sample {
+            at_s: 0.1,
+            sent_bytes,
+            received_bytes,
+            flows: Vec::new(),
+        };
+        meter.see_far(&sample(0, 900_000));
+        (1..=11).for_each(|n| meter.see(&sample(n * 400_000, 0)));
+        assert!(meter.bytes() > Bytes(4_400_000) && meter.will_exceed(Bytes(3_000_000)));
+        meter.see_carried(Some(1_000_000));
+        let most = 1_000_000 + 400_000_u64;
+        assert_eq!(meter.bytes(), Bytes(most + most.div_ceil(1400) * 28));
+        assert!(!meter.will_exceed(Bytes(3_000_000)));
+        meter.see_carried(Some(899_999));
+        assert!(meter.bytes() > Bytes(4_400_000), "another device has carried them");
     }
 
     /// The path loses half of what the device carries, so what waits is sent twice.

@@ -10,6 +10,7 @@
 // A library returns its messages. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+mod beginning;
 mod budget;
 mod chart;
 mod cost;

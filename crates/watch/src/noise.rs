@@ -13,6 +13,8 @@ const MAX_INHERITED: f64 = 3.0;
 const MAX_SHARE: f64 = 0.9;
 /// Standard deviations from which a test pulls a mean no harder (Huber 1964: 95 % efficiency for normal noise).
 const HUBER: f64 = 1.345;
+/// Least standard deviation of a test beside a change, as a share of its size.
+const LEAST_NOISE: f64 = 0.01;
 /// Steps towards a mean, after which it hardly moves.
 const STEPS: usize = 8;
 
@@ -79,6 +81,21 @@ impl Noise {
     /// Standard deviation of the mean of this number of tests.
     pub(crate) fn error_of_mean(&self, tests: usize) -> f64 {
         self.scale * (self.of_means() / tests as f64).sqrt()
+    }
+
+    /// How much likelier a test is after a change from one of these levels to the other one, as a difference of logarithms: of
+    /// normal noise, with Huber's weights for what is far off, and of what tests inherit.
+    pub(crate) fn evidence(&self, test: f64, [before, since]: [f64; 2]) -> f64 {
+        // Equal tests have no noise. Then each says all.
+        let scale = self.scale.max(LEAST_NOISE * (since - before).abs());
+        if scale == 0.0 {
+            return 0.0;
+        }
+        let loss = |level: f64| {
+            let off = (test - level).abs() / scale;
+            if off <= HUBER { off * off / 2.0 } else { HUBER * (off - HUBER / 2.0) }
+        };
+        (loss(before) - loss(since)) / self.of_means()
     }
 
     fn inherited(&self, off: f64) -> f64 {
@@ -176,6 +193,16 @@ mod tests {
         values[3] = 19.0;
         assert!((noise.mean(&values).unwrap() - 20.0).abs() < 0.003);
         assert_eq!(noise.mean(&[]), None);
+    }
+
+    #[test]
+    fn a_test_says_to_which_level_it_belongs_and_a_bad_one_not_more_than_others() {
+        let noise = noise(0.0);
+        let of = |test| noise.evidence(test, [20.0, 19.95]);
+        assert!(of(20.0) < -1.0 && of(19.95) > 1.0 && of(19.975).abs() < 1e-9);
+        assert!(of(10.0) < 2.0 * of(19.9));
+        assert_eq!(noise.evidence(20.0, [20.0, 20.0]), 0.0);
+        assert_eq!(Noise::default().evidence(20.0, [20.0, 20.0]), 0.0);
     }
 
     #[test]

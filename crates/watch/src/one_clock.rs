@@ -4,18 +4,20 @@
 //! A test counts by the logarithm of its value, such as the goodput, without the daily rhythm. The newest tests are compared by ranks with
 //! the earlier ones since the last change: the Mann-Whitney statistic in a window that slides (Hawkins and Deng, "A
 //! Nonparametric Change-Point Control Chart", Journal of Quality Technology 42, 2010; windows: Lai, "Sequential
-//! Changepoint Detection", JRSS B 57, 1995). All lengths of the window are tried; the likeliest one says when it began.
+//! Changepoint Detection", JRSS B 57, 1995). All lengths of the window are tried. When the change began follows from the
+//! likelihood of each test (`beginning`).
 //!
 //! Noise of a path is rarely independent: a busy hour lasts. So what a test inherits from the one before it is taken out
 //! first, and a sum of places is judged by how sums of as many tests varied in the path's own past (`noise`).
 
 use goodput_model::{Estimate, median};
 
+use crate::beginning::Beginning;
 use crate::noise::Noise;
 use crate::ranks::{place, probability, standard_sum};
 use crate::recovery::{Recovery, Since};
 use crate::rhythm::{Rhythm, Seen};
-use crate::shift::{ratio, shift};
+use crate::shift::{is_sure, ratio, shift};
 use crate::step::MOST_S;
 use crate::window::{MAX_WINDOW, MIN_WINDOW};
 
@@ -53,10 +55,12 @@ pub struct Point {
 /// A change of the path that lasts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
-    /// The last test before it.
+    /// The last test before it; not one whose clock was ahead.
     pub last_before: Point,
-    /// The first test after it.
+    /// The first test after it: the likeliest one.
     pub first_since: Point,
+    /// The first test after it at the earliest and at the latest: the ends of the interval with 95 % of the likelihood.
+    pub first_between: [Point; 2],
     /// The newest test.
     pub newest: Point,
     /// Number of tests since the change.
@@ -342,28 +346,45 @@ impl OneClock {
 
     /// Goes on with the segment before `change`, which is taken back.
     fn recovered(&mut self, change: usize, recovery: Recovery) -> Change {
+        let segment = self.segment();
         let first = self.points.len() - recovery.tests;
-        let before = self.segment().start..first;
+        let within = |place: usize| segment.start + place;
+        let between =
+            [within(recovery.between[0]).min(first), within(recovery.between[1]).max(first)];
         let takes_back = Some(self.points[change]);
         let found = Change {
             takes_back,
-            ..self.change(before, first, recovery.shift, recovery.probability)
+            first_between: between.map(|first| self.points[first]),
+            ..self.change(segment.start..first, first, recovery.shift, recovery.probability)
         };
         self.begin(first, Mark::Return(self.points[change].at_s));
         self.set_level();
         found
     }
 
-    /// Begins a new segment with the tests of the window.
+    /// Begins a new segment where the change of the window began. None if the tests since then can't say by how much.
     fn changed(&mut self, window: usize, probability: f64) -> Option<Change> {
-        let first = self.points.len() - window;
+        let beginning = self.beginning(window)?;
+        let first = beginning.first;
         let before = self.segment().start.max(first.saturating_sub(COMPARED))..first;
         let (one, other) = (&self.residuals[before.clone()], &self.residuals[first..]);
-        let shift = shift(one, other, self.noise.of_means())?;
-        let change = self.change(before, first, shift, probability);
+        let shift = shift(one, other, self.noise.of_means()).filter(is_sure)?;
+        let between = [beginning.earliest, beginning.latest].map(|first| self.points[first]);
+        let change =
+            Change { first_between: between, ..self.change(before, first, shift, probability) };
         self.begin(first, Mark::Change);
         self.set_level();
         Some(change)
+    }
+
+    /// When the change of this window began.
+    fn beginning(&self, window: usize) -> Option<Beginning> {
+        let (last, longest) = (self.points.len(), self.longest_window());
+        let begin = last - longest;
+        let before = self.segment().start.max(begin.saturating_sub(COMPARED))..begin;
+        let level = self.noise.mean(&self.residuals[before])?;
+        let places = (begin, last - window, last - MIN_WINDOW);
+        Beginning::find(&self.residuals, level, places, &self.noise)
     }
 
     /// A change of which tests `before` are compared with those from `first` on; there are some of both.
@@ -376,8 +397,9 @@ impl OneClock {
     ) -> Change {
         let usual = |tests: &[f64]| median(tests.iter().copied()).unwrap_or_default().exp();
         Change {
-            last_before: self.points[first - 1],
+            last_before: self.points[self.last_before(first)],
             first_since: self.points[first],
+            first_between: [self.points[first]; 2],
             newest: self.points[self.points.len() - 1],
             tests: self.points.len() - first,
             before: usual(&self.residuals[before]),
@@ -386,6 +408,14 @@ impl OneClock {
             probability,
             takes_back: None,
         }
+    }
+
+    /// The last test before the test `first` that did not begin after it: a clock that was ahead says so of tests that were made
+    /// before.
+    fn last_before(&self, first: usize) -> usize {
+        let since_s = self.points[first].at_s;
+        let is_earlier = |point: &Point| point.at_s <= since_s;
+        self.points[..first].iter().rposition(is_earlier).unwrap_or(first - 1)
     }
 }
 
@@ -419,10 +449,24 @@ mod tests {
         let [change] = &found[..] else { panic!("{found:?}") };
         assert_eq!((change.last_before.id, change.first_since.id), (499, 500));
         assert!(change.tests <= 8, "{change:?}");
+        assert_eq!(change.first_between.map(|point| point.id), [500, 500]);
         let ratio = change.ratio;
         assert!(ratio.low < 0.585 && ratio.high > 0.585 && ratio.value < 0.6, "{ratio:?}");
         assert!((change.before / 9.4e8 - 1.0).abs() < 0.02, "{change:?}");
         assert!((change.since / 5.5e8 - 1.0).abs() < 0.02, "{change:?}");
+    }
+
+    /// The clock was a year ahead for the last two tests before the change.
+    #[test]
+    fn a_test_whose_clock_was_ahead_is_not_the_last_one_before_a_change() {
+        let tests = (0..600).map(|n| {
+            let one = point(n, noise(n) * if n < 500 { 9.4e8 } else { 5.5e8 });
+            let ahead_s = if (498..500).contains(&n) { 365.0 * SECONDS_OF_A_DAY } else { 0.0 };
+            Point { at_s: one.at_s + ahead_s, ..one }
+        });
+        let found = changes(tests);
+        let [change] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((change.last_before.id, change.first_since.id), (497, 500));
     }
 
     #[test]

@@ -9,9 +9,10 @@ use std::f64::consts::TAU;
 
 use goodput_model::Estimate;
 
+use crate::beginning::Beginning;
 use crate::noise::Noise;
 use crate::ranks::{place, probability, standard_sum};
-use crate::shift::{ratio, shift};
+use crate::shift::{is_sure, ratio, shift};
 use crate::step::Step;
 use crate::window::{MAX_WINDOW, MIN_WINDOW};
 
@@ -37,6 +38,8 @@ pub(crate) struct Since<'a> {
 pub(crate) struct Recovery {
     /// Their number.
     pub(crate) tests: usize,
+    /// The first of them at the earliest and at the latest, as places among the tests since the change.
+    pub(crate) between: [usize; 2],
     /// Goodput of them, divided by that since the change, as logarithm.
     pub(crate) shift: Estimate,
     /// Probability that tests like those since the change are as much like those before it.
@@ -72,10 +75,16 @@ impl Recovery {
         }
         let inflation = noise.of_means();
         let drop = shift(before, other, inflation)?;
-        let shift = shift(other, newest, inflation)?;
+        let shift = shift(other, newest, inflation).filter(is_sure)?;
         let drop = Step { at_s: since.began_s, ratio: ratio(drop) };
         let back = Step { at_s: *since.at_s.get(other.len())?, ratio: ratio(shift) };
-        back.takes_back(&drop).then_some(Self { tests, shift, probability })
+        if !back.takes_back(&drop) {
+            return None;
+        }
+        let (all, levels) = (since.values, [noise.mean(other)?, level]);
+        let among = all.len() - longest..=all.len() - MIN_WINDOW;
+        let Beginning { earliest, latest, .. } = Beginning::between(all, levels, among, noise)?;
+        Some(Self { tests, between: [earliest, latest], shift, probability })
     }
 }
 

@@ -23,6 +23,11 @@ pub(crate) fn shift(before: &[f64], after: &[f64], inflation: f64) -> Option<Est
     Some(Estimate { value, low: differences[outside], high: differences[last - outside] })
 }
 
+/// Whether the interval of a shift leaves out that there is none. What is said of a path has such an interval.
+pub(crate) fn is_sure(shift: &Estimate) -> bool {
+    shift.low > 0.0 || shift.high < 0.0
+}
+
 /// A shift of logarithms as the ratio that it is.
 pub(crate) fn ratio(shift: Estimate) -> Estimate {
     Estimate { value: shift.value.exp(), low: shift.low.exp(), high: shift.high.exp() }
@@ -39,6 +44,8 @@ mod tests {
         let found = shift(&before, &after, 1.0).unwrap();
         assert!((found.value + 0.5).abs() < 0.02, "{found:?}");
         assert!(found.low < -0.5 && found.high > -0.5, "{found:?}");
+        assert!(is_sure(&found) && is_sure(&shift(&after, &before, 1.0).unwrap()));
+        assert!(!is_sure(&shift(&before, &before[..8], 1.0).unwrap()));
         let wider = shift(&before, &after, 4.0).unwrap();
         assert!(wider.low < found.low && wider.high > found.high, "{wider:?}");
         assert_eq!(shift(&[], &after, 1.0), None);
