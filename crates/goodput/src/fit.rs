@@ -18,6 +18,15 @@ pub fn fit(text: &str, columns: Option<usize>) -> String {
     wrapped.collect()
 }
 
+/// At most `columns` of the text, which then ends with `…`.
+pub fn shortened(text: &str, columns: usize) -> String {
+    match columns.checked_sub(1) {
+        _ if width(text) <= columns => text.into(),
+        Some(kept) => text.chars().take(kept).chain(['…']).collect(),
+        None => String::new(),
+    }
+}
+
 fn wrap(line: &str, columns: usize) -> String {
     if width(line) <= columns {
         return line.into();

@@ -149,11 +149,42 @@ pub struct Followable {
     pub events: Followed,
 }
 
+impl Followable {
+    /// Whether it measures at this moment, by its events so far: one test does from when its payload begins until that has
+    /// ended, and not while it connects or waits for its turn at a server. A run of many does all the time.
+    fn measures(&mut self) -> bool {
+        let is_one_test = ["test", "watch"].contains(&self.head.command.as_str());
+        let lines = std::iter::from_fn(|| self.events.lines.whole());
+        lines.fold(!is_one_test, |measures, line| measures_since(&line).unwrap_or(measures))
+    }
+}
+
+/// Whether a run measures since this event; none if the event does not tell.
+fn measures_since(line: &str) -> Option<bool> {
+    #[derive(Deserialize)]
+    struct Named {
+        event: String,
+    }
+    let Named { event } = serde_json::from_str(line).ok()?;
+    match event.as_str() {
+        "ended" => Some(false),
+        // A transfer of another program was found, and is observed from now on.
+        "found" => Some(true),
+        event => (event == "began" || event.ends_with("-began")).then_some(true),
+    }
+}
+
 /// The runs of this state directory that go on.
 pub fn all(state_dir: &Path) -> Vec<Followable> {
     let directory = state_dir.join(DIRECTORY);
     remove_left(&directory);
     files(&directory).into_iter().filter_map(|path| follow(&path)).collect()
+}
+
+/// The names of the runs of this state directory that measure at this moment, and what each is.
+pub fn measuring(state_dir: &Path) -> Vec<(String, Head)> {
+    let all = all(state_dir).into_iter();
+    all.filter_map(|mut run| run.measures().then_some((run.id, run.head))).collect()
 }
 
 fn files(directory: &Path) -> Vec<PathBuf> {
@@ -270,6 +301,33 @@ mod tests {
         assert_eq!(events.next().as_deref(), Some(r#"{"event":"ended"}"#));
         assert_eq!(events.next(), None);
         assert!(all(state.path()).is_empty());
+    }
+
+    #[test]
+    fn one_test_measures_while_its_payload_moves_and_a_run_of_many_all_the_time() {
+        let state = tempfile::tempdir().unwrap();
+        let run = |command| Announced::new(state.path(), command, "nas", "").unwrap();
+        let (one, many) = (run("test"), run("compare"));
+        let next = |command: &str| {
+            let mut all = all(state.path()).into_iter();
+            all.find(|run| run.head.command == command).unwrap()
+        };
+        // What is read here was written.
+        let mut followed = next("test");
+        for (event, measures) in [
+            (note("it waits"), false),
+            (Event::Began, true),
+            (note("so far"), true),
+            (Event::Ended, false),
+        ] {
+            one.enter(&event);
+            followed.events.next().unwrap();
+            assert_eq!(next("test").measures(), measures, "{event:?}");
+            assert!(next("compare").measures());
+            let found: Vec<_> = measuring(state.path()).into_iter().map(|(id, _)| id).collect();
+            assert_eq!(found.contains(&one.id().unwrap()), measures);
+            assert!(found.contains(&many.id().unwrap()));
+        }
     }
 
     /// The process may end at once after that.

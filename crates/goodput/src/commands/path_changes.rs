@@ -107,10 +107,12 @@ pub fn explained(target: &str, [before, since]: &[Vec<Record>; 2], change: &Chan
 
 /// What is said of every change.
 fn change_point(target: &str, change: &Change, found: Differences) -> ChangePoint {
+    let [earliest, latest] = change.first_between;
     ChangePoint {
         at: time(change.newest),
         target: target.into(),
         since: time(change.first_since),
+        since_between: (earliest.id != latest.id).then(|| [earliest, latest].map(time)),
         tests: change.tests,
         p_value: change.probability,
         record_before: change.last_before.id,
@@ -148,6 +150,7 @@ pub fn explained_shift(
         value_since,
         ratio: [change.ratio.value, change.ratio.low, change.ratio.high],
         with_goodput: false,
+        waits: false,
         found: change_point(target, change, found),
     }
 }
@@ -166,14 +169,17 @@ fn time(point: Point) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
+/// Whether this is what was said of a change that began with a test of `target`.
+pub fn begins(found: &ChangePoint, target: &str, test: &Tested) -> bool {
+    found.target == target && seconds(&found.since) == seconds(&test.started)
+}
+
 /// What was found to begin with a test of `target`; `told` is what was said of it and of others.
 pub fn mark(test: &Tested, target: &str, told: &[Changed]) -> Mark {
     if !test.begins_change {
         return Mark::Nothing;
     }
-    let started_s = seconds(&test.started);
-    let begins =
-        |found: &&ChangePoint| found.target == target && seconds(&found.since) == started_s;
+    let begins = |found: &&ChangePoint| begins(found, target, test);
     let mut told = told.iter().map(|change| &change.found).filter(begins);
     let earlier = told.find_map(|found| found.takes_back.as_deref());
     earlier.and_then(seconds).map_or(Mark::Change, Mark::Return)
@@ -181,11 +187,8 @@ pub fn mark(test: &Tested, target: &str, told: &[Changed]) -> Mark {
 
 /// What was found of a quantity to begin with a test of `target`; `told` is what was said of it and of others.
 pub fn shift_mark(test: &Tested, target: &str, quantity: Quantity, told: &[Shifted]) -> Mark {
-    let started_s = seconds(&test.started);
-    let begins = |shift: &&Shifted| {
-        (shift.found.target == target && shift.quantity == quantity)
-            && seconds(&shift.found.since) == started_s
-    };
+    let begins =
+        |shift: &&Shifted| shift.quantity == quantity && begins(&shift.found, target, test);
     match told.iter().find(begins) {
         None => Mark::Nothing,
         Some(shift) => {
@@ -338,6 +341,7 @@ mod tests {
         let change = |takes_back| Change {
             last_before: point(59),
             first_since: point(60),
+            first_between: [59, 61].map(point),
             newest: point(63),
             tests: 4,
             before: 1e9,
@@ -353,5 +357,9 @@ mod tests {
         assert_eq!(before(None), (28..60).collect::<Vec<_>>());
         let text = explained("nas", &Default::default(), &change(Some(point(50))));
         assert_eq!(text.found.takes_back.as_deref(), Some("1970-01-01T00:00:50Z"));
+        let between = ["1970-01-01T00:00:59Z", "1970-01-01T00:01:01Z"].map(str::to_owned);
+        assert_eq!(text.found.since_between, Some(between));
+        let sure = Change { first_between: [point(60); 2], ..change(None) };
+        assert_eq!(explained("nas", &Default::default(), &sure).found.since_between, None);
     }
 }

@@ -10,8 +10,12 @@ pub struct ChangePoint {
     pub at: String,
     /// The target, as typed.
     pub target: String,
-    /// When the first test after the change began.
+    /// When the first test after the change began: the likeliest one.
     pub since: String,
+    /// When the first test after the change began at the earliest and at the latest, with a likelihood of 95 % between; absent
+    /// if it is sure to the test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since_between: Option<[String; 2]>,
     /// Number of tests since then.
     pub tests: usize,
     /// Probability that tests of an unchanged path differ as much, 0 to 1.
@@ -71,6 +75,7 @@ pub mod tests {
             at: "2026-11-27T15:20:00Z".into(),
             target: "nas".into(),
             since: "2026-11-24T14:05:00Z".into(),
+            since_between: None,
             tests: 8,
             p_value: 1e-9,
             record_before: 811,

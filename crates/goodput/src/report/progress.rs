@@ -6,7 +6,7 @@ use goodput_engine::events::{Decided, Outlook};
 use goodput_model::{BitRate, Change, Judgement, Plan, RateTrial, TuningOutcome};
 
 use super::effect;
-use crate::fit::width;
+use crate::fit::{shortened, width};
 
 /// The state according to the events. No clock is read: the times are those of the last event.
 #[derive(Debug, Clone, Default)]
@@ -171,15 +171,6 @@ pub fn in_line(texts: &[String], columns: usize) -> String {
         }
     }
     shortened(first, columns - width(&rest)) + &rest
-}
-
-/// At most `columns` of the text, which then ends with `…`.
-fn shortened(text: &str, columns: usize) -> String {
-    match columns.checked_sub(1) {
-        _ if width(text) <= columns => text.into(),
-        Some(kept) => text.chars().take(kept).chain(['…']).collect(),
-        None => String::new(),
-    }
 }
 
 impl Tuned {

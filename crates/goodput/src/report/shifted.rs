@@ -23,9 +23,12 @@ pub struct Shifted {
     /// Of the round trip, the value since divided by that before, without the daily rhythm, and the ends of its 95 %
     /// confidence interval. Of the loss, that of the share that was not lost.
     pub ratio: [f64; 3],
-    /// Whether it came with a change of the goodput, which was said already.
+    /// Whether it came with a change that was said already: of the goodput, or of another quantity.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub with_goodput: bool,
+    /// Whether the watch has not said it yet, because the goodput may change with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub waits: bool,
 }
 
 impl Shifted {
@@ -106,6 +109,7 @@ pub mod tests {
             value_since: Some(0.031),
             ratio: [3.1, 2.9, 3.3],
             with_goodput: false,
+            waits: false,
         }
     }
 

@@ -22,5 +22,5 @@ pub fn network(text: &str) -> Result<IpNet, String> {
 /// A sentence that says what to write instead.
 pub fn with_port(text: &str) -> Result<SocketAddr, String> {
     let like = "it like 127.0.0.1:7489 or [2001:db8::1]:7489";
-    text.parse().map_err(|_| unfit(text, "an address with a port", like))
+    text.parse().map_err(|_| unfit(text, "an IP address with a port", like))
 }

@@ -44,5 +44,5 @@ pub struct WebArgs {
 /// An address with a port.
 fn listen(text: &str) -> Result<SocketAddr, String> {
     let like = "it like 127.0.0.1:7488 or [2001:db8::1]:7488";
-    text.parse().map_err(|_| unfit(text, "an address with a port", like))
+    text.parse().map_err(|_| unfit(text, "an IP address with a port", like))
 }

@@ -11,10 +11,14 @@ use jiff::civil::Date;
 use sha2::{Digest, Sha256};
 
 use crate::exit::Exit;
+use crate::fit::shortened;
 use crate::foreign::{foreign, plain_json};
 use crate::json_lines::{self, WrongLine};
 use crate::report::style::plain;
 use crate::screen;
+
+/// Most columns of a target that an import names: a record from elsewhere may have any text.
+const TARGET_COLUMNS: usize = 200;
 
 /// Something that another history exported.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,7 +43,8 @@ pub fn run(store: &Store, files: &[PathBuf]) -> Result<Exit> {
     let (days, left_out) = without_results_here(store, days)?;
     let mut new = 0;
     for record in &records {
-        let (started, target) = (&record.started, plain(&record.target));
+        let (started, target) =
+            (&record.started, shortened(&plain(&record.target), TARGET_COLUMNS));
         let Added { id, is_new } = keep(store, record)?;
         new += usize::from(is_new);
         let already = if is_new { "" } else { " already" };

@@ -12,6 +12,7 @@ mod series;
 mod share;
 mod shifts;
 mod turn;
+mod waited;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

@@ -1,26 +1,22 @@
 //! One watched path: its tests, and its chart.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
-use goodput_engine::{Client, Credentials, EngineError, Interrupt, Target, conclude, measure};
+use goodput_engine::{Credentials, EngineError, Interrupt, Target};
 use goodput_model::{Bytes, Length, Plan, Record};
 use goodput_store::{Figures, Store, Tested, ToldChange, Watched};
 use goodput_watch::{
-    Chart, Difference, Limit, MAX_TESTS, Mark, Point, bytes_on_the_path, expected_cost,
-    planned_cost,
+    Chart, Difference, Limit, MAX_TESTS, Mark, Point, expected_cost, planned_cost,
 };
-use tokio::sync::Notify;
-use tokio::time::sleep;
 
 use super::series;
-use super::shifts::{self, Shifts};
+use super::shifts::Shifts;
+use super::waited::Waited;
 use crate::args::MeasureArgs;
-use crate::commands::ending::{Ended, Ending};
-use crate::commands::line_meter::LineMeter;
+use crate::commands::metered::{self, Ending, Metered, Towards};
 use crate::commands::{measured, path_changes};
 use crate::data_dirs::state_dir;
 use crate::exit;
@@ -72,8 +68,10 @@ pub struct Run {
     pub incomplete: Option<String>,
     /// What it cost the line.
     pub bytes: Bytes,
-    /// What else goodput measured on this host when it began or ended, as commands.
+    /// What else goodput measured on this host when its payload began or ended, as commands.
     pub beside: Vec<String>,
+    /// Seconds that the server let it wait, if that was longer than usual.
+    pub waited_s: Option<f64>,
     /// For those who follow it, until this is dropped: the result is then kept.
     _announced: Option<Announced>,
 }
@@ -195,107 +193,72 @@ impl Path {
 
     /// Tests once, within `limits`.
     pub async fn test(&mut self, limits: Limits, interrupt: &Interrupt) -> Result<Run, NoRun> {
-        let meter = RefCell::new(LineMeter::new(&self.plan));
-        let started = measured::now();
-        let announced = self.announced(&started);
-        let run = self.metered((&started, announced.as_ref()), limits, interrupt, &meter).await;
-        if let (Err(why), Some(announced)) = (&run, &announced) {
-            announced.fail(&why.to_string());
-        }
-        let run = run.map(|run| Run { _announced: announced, ..run });
+        let test = Metered::new(self.plan.clone());
+        let run = self.metered(&test, limits, interrupt).await;
         if let Ok(Run { incomplete, bytes, .. }) = &run {
             // A part shows at least what a whole test costs.
             let least = self.last_cost.filter(|_| incomplete.is_some());
             self.last_cost = Some(least.map_or(*bytes, |least| least.max(*bytes)));
         }
-        run.map_err(|why| NoRun { why, bytes: meter.borrow().bytes() })
+        run.map_err(|why| NoRun { why, bytes: test.bytes() })
     }
 
-    /// A test that began at this time, and is announced, if others can follow it.
+    /// Makes a test, which others can follow meanwhile.
     async fn metered(
         &self,
-        (started, announced): (&str, Option<&Announced>),
+        test: &Metered,
         limits: Limits,
         interrupt: &Interrupt,
-        meter: &RefCell<LineMeter>,
     ) -> Result<Run, EngineError> {
-        let others_at_first = self.others(announced);
-        let (raise, soon) = goodput_engine::interrupt();
-        let (ended, opened) = (Ended::default(), Notify::new());
-        let ends_it = async {
-            let time = async {
-                opened.notified().await;
-                self.time_is_over(limits.time).await;
-                ended.by(Ending::Time)
-            };
-            let user = async {
-                interrupt.raised().await;
-                if !ended.by(Ending::User) {
-                    // The payload has ended, and the far end's report is on its way.
-                    sleep(REPORT_PATIENCE).await;
-                }
-            };
-            tokio::select! {
-                true = time => raise.raise_at_time_limit(),
-                () = user => raise.raise(),
+        let started = measured::now();
+        let announced = self.announced(&started);
+        let (mut beside, mut waited) = (BTreeSet::new(), Waited::begin());
+        let listener = &mut |event: goodput_engine::Event| {
+            announced.iter().for_each(|announced| announced.enter(&event));
+            waited.hear(&event);
+            // Until its payload begins it may have waited for others, as at a server that takes one at a time.
+            if matches!(event, goodput_engine::Event::Began | goodput_engine::Event::Ended) {
+                beside.extend(self.others(announced.as_ref()));
             }
-            std::future::pending::<()>().await;
         };
-        let measured = async {
-            let listener = &mut |event: goodput_engine::Event| {
-                announced.iter().for_each(|announced| announced.enter(&event));
-                meter.borrow_mut().hear(&event);
-                match event {
-                    goodput_engine::Event::Opened { .. } => opened.notify_one(),
-                    goodput_engine::Event::Ended => drop(ended.by(Ending::Plan)),
-                    _ => {}
-                }
-                let ending = if limits.is_rest { Ending::Budget } else { Ending::Cost };
-                if meter.borrow().will_exceed(limits.bytes) && ended.by(ending) {
-                    raise.raise();
-                }
-            };
-            let (target, plan) = (&self.target, &self.plan);
-            let mut client =
-                Client::connect(target, plan, &self.credentials, &soon, listener).await?;
-            let conclusion = measure(&mut client, plan, &soon, listener).await;
-            let conclusion = conclusion.and_then(|all| conclude(all, &self.text, started));
-            let control = client.control_counts();
-            client.leave().await;
-            conclusion.map(|conclusion| (conclusion, control))
-        };
-        let (conclusion, control) = tokio::select! {
-            conclusion = measured => conclusion?,
-            () = ends_it => return Err(EngineError::Interrupted),
-        };
-        let bytes = bytes_on_the_path(&conclusion.record, control.as_ref());
-        let mut record = conclusion.record;
-        let early = ended.early().map(str::to_owned);
+        let (target, credentials) = (&self.target, &self.credentials);
+        let towards = Towards { target, credentials, text: &self.text, started: &started };
+        let outcome = test.run(towards, self.most(limits), interrupt, listener).await;
+        if let (Err(why), Some(announced)) = (&outcome, &announced) {
+            announced.fail(&why.to_string());
+        }
+        let mut record = outcome?;
+        let early = test.ended().and_then(early).map(str::to_owned);
         let incomplete = early.clone().or(record.incomplete.take());
         record.incomplete.clone_from(&incomplete);
         record.doubts.extend(early);
-        let beside: BTreeSet<_> =
-            others_at_first.into_iter().chain(self.others(announced)).collect();
-        let beside = beside.into_iter().collect();
-        Ok(Run { record, incomplete, bytes, beside, _announced: None })
+        Ok(Run {
+            record,
+            incomplete,
+            bytes: test.bytes(),
+            beside: beside.into_iter().collect(),
+            waited_s: waited.seconds(),
+            _announced: announced,
+        })
     }
 
-    /// Waits until a test of bytes lasts for its longest time.
-    async fn time_is_over(&self, standard: Duration) {
-        match self.plan.length {
-            Length::Bytes(_) => {
-                sleep(self.most_s.map_or(standard, Duration::from_secs_f64)).await;
-            }
-            _ => std::future::pending().await,
+    /// What a test may take, as it is metered.
+    fn most(&self, limits: Limits) -> metered::Limits {
+        let ending = if limits.is_rest { Ending::Budget } else { Ending::Cost };
+        metered::Limits {
+            bytes: Some((limits.bytes, ending)),
+            time: Some(self.most_s.map_or(limits.time, Duration::from_secs_f64)),
+            report_patience: REPORT_PATIENCE,
         }
     }
 
     /// What else goodput measures on this host now, as commands.
     fn others(&self, own: Option<&Announced>) -> Vec<String> {
         let own = own.and_then(Announced::id);
-        let all = self.state_dir.as_deref().map(running::all).unwrap_or_default().into_iter();
-        all.filter(|run| Some(&run.id) != own.as_ref())
-            .map(|run| format!("goodput {} {}", run.head.command, run.head.target))
+        let all = self.state_dir.as_deref().map(running::measuring).unwrap_or_default();
+        all.into_iter()
+            .filter(|(id, _)| Some(id) != own.as_ref())
+            .map(|(_, head)| format!("goodput {} {}", head.command, head.target))
             .collect()
     }
 
@@ -363,32 +326,42 @@ impl Path {
         Some(changed)
     }
 
-    /// Compares other quantities of a test that [`Path::compare`] has seen. What came with a change of the goodput was said
-    /// with that one, and is only kept.
+    /// Compares other quantities of a test that [`Path::compare`] has seen. Returns what is said now: what came with a change that
+    /// was said already is only kept, and what the goodput may still change with waits.
     pub async fn compare_others(
         &mut self,
         history: &HistoryThread,
         id: i64,
         record: &Record,
     ) -> Vec<Shifted> {
-        let mut said = Vec::new();
         for (quantity, change) in self.shifts.push(id, record) {
             let ids = path_changes::around(&self.records, &change);
             let read = move |store: &Store| Ok(ids.map(|ids| path_changes::read(store, &ids)));
             let records = history.ask(read).await.unwrap_or_default();
             let first = change.first_since.id;
             let shift = Shifted {
-                with_goodput: shifts::is_same(&self.records, self.changed_at, first),
+                waits: true,
                 ..path_changes::explained_shift(&self.text, quantity, &records, &change)
             };
-            // Numbers and texts: to write them can't fail.
-            let event = serde_json::to_string(&shift).unwrap_or_default();
-            let told = ToldChange { target: self.text.clone(), event, of_host: None };
-            let keep = move |store: &Store| Ok(store.keep_shift(first, quantity.id(), &told)?);
-            self.warn_of_repetition(history.ask(keep).await);
+            self.keep_shift(history, first, &shift).await;
+            self.shifts.wait(first, shift);
+        }
+        let mut said = Vec::new();
+        for (first, shift) in self.shifts.decided(&self.records, self.changed_at, &record.started) {
+            self.keep_shift(history, first, &shift).await;
             said.extend(Some(shift).filter(|shift| !shift.with_goodput));
         }
         said
+    }
+
+    /// Keeps what is known of a change of another quantity that begins with the test `first`.
+    async fn keep_shift(&self, history: &HistoryThread, first: i64, shift: &Shifted) {
+        // Numbers and texts: to write them can't fail.
+        let event = serde_json::to_string(shift).unwrap_or_default();
+        let told = ToldChange { target: self.text.clone(), event, of_host: None };
+        let quantity = shift.quantity.id();
+        let keep = move |store: &Store| Ok(store.keep_shift(first, quantity, &told)?);
+        self.warn_of_repetition(history.ask(keep).await);
     }
 
     /// Says if the history did not keep what was said of a change.
@@ -407,6 +380,7 @@ impl Path {
             record,
             incomplete: run.incomplete.clone(),
             beside: run.beside.clone(),
+            waited_s: run.waited_s,
             bytes: run.bytes,
             used_bytes: used,
             ..self.shown(&run.record)
@@ -432,8 +406,31 @@ impl Path {
             lost_share: figures.lost_share,
             incomplete: None,
             beside: Vec::new(),
+            waited_s: None,
             bytes: Bytes(0),
             used_bytes: Bytes(0),
         }
+    }
+}
+
+/// Why a test is only a part, by what ended its payload; none if it is whole.
+fn early(ended: Ending) -> Option<&'static str> {
+    match ended {
+        Ending::Plan | Ending::Time => None,
+        Ending::Budget => Some("the budget was used up"),
+        Ending::Cost => Some("it cost twice as much as was expected"),
+        Ending::User => Some("the watch was ended"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_test_that_came_to_its_end_is_whole() {
+        let whole = |ended: Ending| early(ended).is_none();
+        assert!([Ending::Plan, Ending::Time].into_iter().all(whole));
+        assert!(![Ending::Budget, Ending::Cost, Ending::User].into_iter().any(whole));
     }
 }

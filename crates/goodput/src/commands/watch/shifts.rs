@@ -1,4 +1,8 @@
-//! The charts of a path's round trip and loss.
+//! The charts of a path's round trip and loss, and when their changes are said.
+//!
+//! One cause is said once. It may change the goodput and other quantities, and no chart knows which one needs the fewest tests
+//! to be certain. So a change of another quantity waits for as many tests as a change of the goodput needs to be found. What
+//! came with that one, or with a change of another quantity that was said, is only kept.
 
 use goodput_model::Record;
 use goodput_store::{Figures, Tested};
@@ -10,10 +14,16 @@ use crate::report::shifted::Shifted;
 /// How many tests apart a change of the goodput and one of another quantity are the same one: the beginning of each is known
 /// to about four tests.
 const NEAR: usize = 8;
+/// Tests after which a change of the goodput is found, if there is one (`crates/watch/tests/months.rs`).
+const TESTS_TO_FIND: usize = 8;
 
 /// A chart of each quantity.
 pub struct Shifts {
     charts: [(Quantity, Chart); 2],
+    /// What was found and not said yet, each with the number of its first test.
+    waiting: Vec<(i64, Shifted)>,
+    /// The first test of the newest change that was said, and of what.
+    said: Option<(i64, Quantity)>,
 }
 
 impl Shifts {
@@ -27,7 +37,51 @@ impl Shifts {
             let points: Vec<_> = tests.iter().filter_map(of_test).collect();
             (quantity, Chart::restored(&points))
         };
-        Self { charts: Quantity::ALL.map(chart) }
+        let first = |shift: &Shifted| {
+            let begins = |test: &&Tested| path_changes::begins(&shift.found, target, test);
+            tests.iter().rfind(begins).map(|test| test.record)
+        };
+        let placed = told.iter().filter_map(|shift| Some((first(shift)?, shift)));
+        let was_said = |shift: &Shifted| !shift.waits && !shift.with_goodput;
+        let said = placed.clone().filter(|(_, shift)| was_said(shift));
+        let waiting = placed.filter(|(_, shift)| shift.waits);
+        Self {
+            charts: Quantity::ALL.map(chart),
+            waiting: waiting.map(|(first, shift)| (first, shift.clone())).collect(),
+            said: said.map(|(first, shift)| (first, shift.quantity)).max_by_key(|said| said.0),
+        }
+    }
+
+    /// Lets a change that begins with the test `first` wait until it is known whether the goodput changes with it.
+    pub fn wait(&mut self, first: i64, shift: Shifted) {
+        self.waiting.push((first, shift));
+    }
+
+    /// What waits no more with the newest of `records`, all tests in their order, which began `at` this time: what is said now, and
+    /// what came with the change of the goodput that begins with the test `goodput`, or with what was said of another quantity.
+    pub fn decided(
+        &mut self,
+        records: &[i64],
+        goodput: Option<i64>,
+        at: &str,
+    ) -> Vec<(i64, Shifted)> {
+        let mut decided = Vec::new();
+        for (first, shift) in std::mem::take(&mut self.waiting) {
+            let other = self.said.filter(|(_, quantity)| *quantity != shift.quantity);
+            let told = [goodput, other.map(|(first, _)| first)];
+            let with_goodput = told.into_iter().any(|told| is_same(records, told, first));
+            if !with_goodput && tests_since(records, first) < TESTS_TO_FIND {
+                self.waiting.push((first, shift));
+                continue;
+            }
+            let mut shift = Shifted { waits: false, with_goodput, ..shift };
+            if !with_goodput {
+                self.said = Some((first, shift.quantity));
+                shift.found.at = at.into();
+            }
+            decided.push((first, shift));
+        }
+        decided
     }
 
     /// Takes the next test. Returns what this test makes certain enough.
@@ -46,8 +100,14 @@ impl Shifts {
     }
 }
 
+/// Number of tests from this one on.
+fn tests_since(records: &[i64], first: i64) -> usize {
+    let place = records.iter().rposition(|record| *record == first);
+    place.map_or(records.len(), |place| records.len() - place)
+}
+
 /// Whether tests that begin changes are so near to each other that it is one change; `records` are all tests in their order.
-pub fn is_same(records: &[i64], first: Option<i64>, other: i64) -> bool {
+fn is_same(records: &[i64], first: Option<i64>, other: i64) -> bool {
     let place = |id: i64| records.iter().rposition(|record| *record == id);
     let places = first.and_then(place).zip(place(other));
     places.is_some_and(|(first, other)| first.abs_diff(other) <= NEAR)
@@ -107,6 +167,60 @@ mod tests {
         let mut again = Shifts::restored("nas", &all, &[said]);
         let more = (300..320).flat_map(|n| again.push(n, &with_round_trip(n, 0.03)));
         assert_eq!(more.count(), 0);
+    }
+
+    fn shift(quantity: Quantity) -> Shifted {
+        Shifted { quantity, waits: true, ..crate::report::shifted::tests::example() }
+    }
+
+    /// What is decided with each test from the one in which a longer round trip is found, four tests after it began.
+    fn decided(goodput: impl Fn(i64) -> Option<i64>) -> Vec<(i64, bool)> {
+        let mut shifts = Shifts::restored("nas", &[], &[]);
+        shifts.wait(100, shift(Quantity::RoundTrip));
+        let of_test = |newest: i64| {
+            let records: Vec<i64> = (0..=newest).collect();
+            let decided = shifts.decided(&records, goodput(newest), "now");
+            decided.into_iter().map(|(_, shift)| (newest, shift.with_goodput)).collect::<Vec<_>>()
+        };
+        (103..120).flat_map(of_test).collect()
+    }
+
+    #[test]
+    fn one_cause_is_said_once_whichever_chart_is_certain_first() {
+        assert_eq!(decided(|_| None), [(107, false)], "alone, it is said with its eighth test");
+        let found_later = |newest| (newest >= 105).then_some(101);
+        assert_eq!(decided(found_later), [(105, true)]);
+        assert_eq!(decided(|_| Some(99)), [(103, true)], "it was said before");
+        assert_eq!(decided(|_| Some(50)), [(107, false)], "that was another one");
+    }
+
+    #[test]
+    fn another_quantity_that_changes_with_it_is_not_said_and_its_return_is() {
+        let mut shifts = Shifts::restored("nas", &[], &[]);
+        shifts.wait(100, shift(Quantity::RoundTrip));
+        shifts.wait(101, shift(Quantity::Loss));
+        shifts.wait(106, shift(Quantity::RoundTrip));
+        let records: Vec<i64> = (0..120).collect();
+        let decided = shifts.decided(&records, None, "now");
+        let decided: Vec<_> =
+            decided.iter().map(|(first, one)| (*first, one.with_goodput)).collect();
+        assert_eq!(decided, [(100, false), (101, true), (106, false)]);
+    }
+
+    #[test]
+    fn what_waits_goes_on_waiting_after_a_restart_and_what_was_said_is_known() {
+        let found = |n: i64| {
+            let mut shift = shift(Quantity::RoundTrip);
+            (shift.found.since, shift.found.target) = (started(n), "nas".into());
+            shift
+        };
+        let waits = Shifts::restored("nas", &tests(), &[found(280)]);
+        assert_eq!(waits.waiting, [(280, found(280))]);
+        let said = Shifted { waits: false, ..found(280) };
+        let told = Shifts::restored("nas", &tests(), &[said.clone()]);
+        assert_eq!((told.waiting.len(), told.said), (0, Some((280, Quantity::RoundTrip))));
+        let silent = Shifted { with_goodput: true, ..said };
+        assert_eq!(Shifts::restored("nas", &tests(), &[silent]).said, None);
     }
 
     #[test]

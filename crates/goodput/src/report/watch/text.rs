@@ -38,10 +38,11 @@ pub fn text_in(event: &Event, zone: &TimeZone) -> String {
                 true => String::new(),
                 false => format!("; no result since {}", named(since, at, zone)),
             };
-            of_target(at, target, &format!("{}: {}{since}", bad("no result"), plain(why)))
+            let why = plain(without_target(why, target));
+            of_target(at, target, &format!("{}: {why}{since}", bad("no result")))
         }
         Event::NotTested { at, target, why, .. } => {
-            of_target(at, target, &format!("not tested: {}", plain(why)))
+            of_target(at, target, &format!("not tested: {}", plain(without_target(why, target))))
         }
         Event::Back { at, target, since } => {
             let since = named(since, at, zone);
@@ -62,6 +63,12 @@ pub fn text_in(event: &Event, zone: &TimeZone) -> String {
         Event::Changed(change) => changed(change, zone),
         Event::Shifted(shift) => shifted(shift, zone),
     }
+}
+
+/// A reason without the target before it, which the line has already.
+fn without_target<'a>(why: &'a str, target: &str) -> &'a str {
+    let rest = why.strip_prefix(target).and_then(|rest| rest.strip_prefix(": "));
+    rest.unwrap_or(why)
 }
 
 /// What a watch will do.
@@ -136,15 +143,16 @@ fn tested(test: &Tested, zone: &TimeZone) -> String {
     };
     let beside =
         (!test.beside.is_empty()).then(|| format!("  beside {}", plain(&test.beside.join(", "))));
-    let (target, part, beside) =
-        (plain(target), part.unwrap_or_default(), beside.unwrap_or_default());
-    format!("{}  {target}  {goodput_bits_per_s}  {limit}{part}{beside}\n", minute(at, zone))
+    let waited = test.waited_s.map(|s| format!("  began {} after it connected", Seconds(s)));
+    let rest: String = [part, beside, waited].into_iter().flatten().collect();
+    let target = plain(target);
+    format!("{}  {target}  {goodput_bits_per_s}  {limit}{rest}\n", minute(at, zone))
 }
 
 fn changed(change: &Changed, zone: &TimeZone) -> String {
     let Changed { found, percent, low_percent, high_percent, .. } = change;
-    let ChangePoint { at, target, since, tests, .. } = found;
-    let (since, whose) = (named(since, at, zone), found.subject());
+    let ChangePoint { at, target, tests, .. } = found;
+    let (since, whose) = (since(found, zone), found.subject());
     let what = match &found.takes_back {
         Some(earlier) => {
             let earlier = named(earlier, at, zone);
@@ -166,8 +174,8 @@ fn changed(change: &Changed, zone: &TimeZone) -> String {
 }
 
 fn shifted(shift: &Shifted, zone: &TimeZone) -> String {
-    let ChangePoint { at, target, since, takes_back, .. } = &shift.found;
-    let (since, what, whose) = (named(since, at, zone), shift.what(), shift.found.subject());
+    let ChangePoint { at, target, takes_back, .. } = &shift.found;
+    let (since, what, whose) = (since(&shift.found, zone), shift.what(), shift.found.subject());
     let what = match takes_back {
         Some(earlier) => {
             let (quantity, earlier) = (shift.quantity, named(earlier, at, zone));
@@ -178,6 +186,18 @@ fn shifted(shift: &Shifted, zone: &TimeZone) -> String {
     let mut text = format!("{}  {}  {what}\n", minute(at, zone), plain(target));
     explain(&mut text, &sides(shift), &shift.found);
     text
+}
+
+/// When a change began, and how surely: `Tuesday 14:05 (between Tuesday 13:35 and Tuesday 14:20)`.
+fn since(found: &ChangePoint, zone: &TimeZone) -> String {
+    let name = |time: &String| named(time, &found.at, zone);
+    let since = name(&found.since);
+    match &found.since_between {
+        None => since,
+        Some([earliest, latest]) => {
+            format!("{since} (between {} and {})", name(earliest), name(latest))
+        }
+    }
 }
 
 /// Adds both sides of a change, what else changed, and how to compare them.
@@ -354,6 +374,16 @@ mod tests {
     }
 
     #[test]
+    fn a_change_whose_beginning_is_unsure_says_between_which_times_it_was() {
+        let mut change = change();
+        let between = ["2026-11-24T13:35:00Z", "2026-11-24T14:20:00Z"].map(str::to_owned);
+        change.found.since_between = Some(between);
+        let text = text_in(&Event::Changed(change.into()), &TimeZone::UTC);
+        let words = "since Tuesday 14:05 (between Tuesday 13:35 and Tuesday 14:20) the path gives 41 % less";
+        assert!(strip_str(&text).to_string().contains(words), "{text}");
+    }
+
+    #[test]
     fn a_change_of_the_round_trip_is_said_with_both_values_and_what_limits_the_path() {
         let mut shift = shifted::tests::example();
         shift.found.limit_since = change().found.limit_since;
@@ -396,11 +426,12 @@ mod tests {
             lost_share: None,
             incomplete: None,
             beside: vec!["goodput test nas\n".into()],
+            waited_s: Some(2.1),
             bytes: Bytes(1000),
             used_bytes: Bytes(1000),
         }));
-        let words =
-            "8 Mbit/s  receive window (far) most of the time  beside goodput test nas\u{fffd}\n";
+        let words = "8 Mbit/s  receive window (far) most of the time  beside goodput test nas\u{fffd}  began 2.10 s after it \
+             connected\n";
         assert!(text.ends_with(words), "{text}");
     }
 
@@ -471,6 +502,9 @@ mod tests {
             "{text}"
         );
         assert!(printed(&gap(since)).contains("no result since"));
+        let named = |why: &str| without_target(why, "nas").to_owned();
+        assert_eq!(named("nas: can't connect to nas:7487"), "can't connect to nas:7487");
+        assert_eq!(named("nas2: can't connect"), "nas2: can't connect");
         let used = Event::UsedUp {
             at: at.into(),
             target: "nas".into(),

@@ -98,16 +98,39 @@ fn a_test_beside_another_measurement_of_this_host_says_so() {
     let server = Server::start(&home, &[]);
     let long = ["test", &server.address, "--rate", "1mbit", "-t", "60"];
     let mut other = home.goodput(&long).stdout(Stdio::null()).spawn().unwrap();
-    let announced = || std::fs::read_dir(home.path().join("state/running"));
-    goodput_testing::wait_for("an announced test", || {
-        announced().is_ok_and(|mut all| all.next().is_some())
-    });
+    wait_for_payload(&home);
     let output = once(&home, &[&server.address], &[]);
     other.kill().unwrap();
     other.wait().unwrap();
     assert!(stdout(&output).contains("  beside goodput test "), "{}", stdout(&output));
     let alone = once(&home, &[&server.address], &[]);
     assert!(!stdout(&alone).contains("beside"), "{}", stdout(&alone));
+}
+
+/// Waits until the payload of a test moves that others can follow.
+fn wait_for_payload(home: &Home) {
+    let has_begun = |file: std::io::Result<std::fs::DirEntry>| {
+        let text = file.and_then(|file| std::fs::read_to_string(file.path()));
+        text.is_ok_and(|text| text.contains(r#""event":"began""#))
+    };
+    goodput_testing::wait_for("a test with payload", || {
+        let files = std::fs::read_dir(home.path().join("state/running"));
+        files.is_ok_and(|mut files| files.any(has_begun))
+    });
+}
+
+/// The server takes one at a time: what the watch waited for is no neighbour of its test.
+#[test]
+fn a_test_that_waited_for_its_turn_at_the_server_measured_alone_and_says_that_it_waited() {
+    let home = Home::new();
+    let server = Server::start(&home, &["--exclusive=queue"]);
+    let long = ["test", &server.address, "--rate", "1mbit", "-t", "4"];
+    let mut other = home.goodput(&long).stdout(Stdio::null()).spawn().unwrap();
+    wait_for_payload(&home);
+    let output = once(&home, &[&server.address], &[]);
+    other.wait().unwrap();
+    let said = stdout(&output);
+    assert!(!said.contains("beside") && said.contains(" s after it connected"), "{said}");
 }
 
 #[test]

@@ -1,18 +1,14 @@
-//! A test that ends when it has cost what it may.
+//! The test of a task, which ends when it has cost what both sites may spend.
 
-use std::cell::{Cell, RefCell};
+use std::time::Duration;
 
 use anyhow::{Error, Result};
-use goodput_engine::{
-    Client, Credentials, EngineError, Event, Interrupt, Listener, Target, conclude, measure,
-};
+use goodput_engine::{Credentials, EngineError, Interrupt, Listener, Target};
 use goodput_fleet::Task;
 use goodput_model::{Bytes, Length, Plan, Record, Sites};
-use goodput_watch::bytes_on_the_path;
 
-use crate::commands::ending::{Ended, Ending};
-use crate::commands::line_meter::LineMeter;
 use crate::commands::measured;
+use crate::commands::metered::{Ending, Limits, Metered as Test, Towards};
 
 /// What a test may cost.
 pub(super) struct Most {
@@ -21,14 +17,11 @@ pub(super) struct Most {
     pub site: String,
 }
 
-/// A test, and what it has cost the line so far.
+/// The test of a task, and what it has cost the line so far.
 pub(super) struct Metered<'a> {
     task: &'a Task,
-    plan: Plan,
     most: Option<Most>,
-    meter: RefCell<LineMeter>,
-    /// What the whole test has cost, once it is known.
-    total: Cell<Option<Bytes>>,
+    test: Test,
 }
 
 impl<'a> Metered<'a> {
@@ -41,13 +34,12 @@ impl<'a> Metered<'a> {
             rate_limit_of: task.rate_limit_of,
             ..Plan::standard()
         };
-        let meter = RefCell::new(LineMeter::new(&plan));
-        Self { task, plan, most, meter, total: Cell::new(None) }
+        Self { task, most, test: Test::new(plan) }
     }
 
     /// What it has cost.
     pub fn bytes(&self) -> Bytes {
-        self.total.get().unwrap_or_else(|| self.meter.borrow().bytes())
+        self.test.bytes()
     }
 
     /// Measures. An interrupt ends it early with what was measured so far.
@@ -58,30 +50,17 @@ impl<'a> Metered<'a> {
         interrupt: &Interrupt,
         listener: &mut Listener<'_>,
     ) -> Result<Record> {
-        let (raise, soon) = goodput_engine::interrupt();
-        let ended = Ended::default();
-        let heard = &mut |event: Event| {
-            self.meter.borrow_mut().hear(&event);
-            if matches!(event, Event::Ended) {
-                ended.by(Ending::Plan);
-            }
-            let is_over = |most: &Most| self.meter.borrow().will_exceed(most.bytes);
-            if self.most.as_ref().is_some_and(is_over) && ended.by(Ending::Budget) {
-                raise.raise();
-            }
-            listener(event);
+        let started = measured::now();
+        let towards = Towards { target, credentials, text: &self.task.target, started: &started };
+        let limits = Limits {
+            bytes: self.most.as_ref().map(|most| (most.bytes, Ending::Budget)),
+            time: None,
+            report_patience: Duration::ZERO,
         };
-        let ends_it = async {
-            interrupt.raised().await;
-            ended.by(Ending::User);
-            raise.raise();
-            std::future::pending().await
-        };
-        let measured = tokio::select! {
-            measured = self.measured(target, credentials, &soon, heard) => measured,
-            never = ends_it => never,
-        };
-        said(measured, self.early(ended.first()))
+        let measured = self.test.run(towards, limits, interrupt, listener).await;
+        let Task { near, far, .. } = self.task.clone();
+        let of_sites = |record| Record { sites: Some(Sites { near, far }), ..record };
+        said(measured.map(of_sites), self.early(self.test.ended()))
     }
 
     /// Why the test is only a part, if what ended it was not its length.
@@ -93,25 +72,6 @@ impl<'a> Metered<'a> {
             (Ending::User, _) => Some(format!("the agent {} was ended", self.task.near)),
             _ => None,
         }
-    }
-
-    async fn measured(
-        &self,
-        target: &Target,
-        credentials: &Credentials,
-        interrupt: &Interrupt,
-        listener: &mut Listener<'_>,
-    ) -> Result<Record, EngineError> {
-        let (plan, started) = (&self.plan, measured::now());
-        let mut client = Client::connect(target, plan, credentials, interrupt, listener).await?;
-        let measured = measure(&mut client, plan, interrupt, listener).await;
-        let control = client.control_counts();
-        client.leave().await;
-        let mut record = conclude(measured?, &self.task.target, &started)?.record;
-        let Task { near, far, .. } = self.task.clone();
-        record.sites = Some(Sites { near, far });
-        self.total.set(Some(bytes_on_the_path(&record, control.as_ref())));
-        Ok(record)
     }
 }
 

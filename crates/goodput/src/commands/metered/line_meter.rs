@@ -31,6 +31,7 @@ impl LineMeter {
                 let carried = self.carried.as_mut().and_then(|carried| carried.bytes().ok());
                 self.meter.see_carried(carried);
             }
+            Event::Sampled { end: EndName::Far, sample } => self.meter.see_far(sample),
             _ => {}
         }
     }
