@@ -56,9 +56,9 @@ pub(crate) trait Database: fmt::Debug + Send {
     /// more than `most`.
     fn first_part(&self, old: &Old, most: u32) -> Result<Option<Old>, StoreError>;
 
-    /// Deletes what is old in one step, but not what was spent in the last day. Returns the number of records. They are
-    /// counted in their days, in the same step: each once, however many delete at once.
-    fn delete(&self, old: &Old) -> Result<usize, StoreError>;
+    /// Deletes what is old in one step, but not what was spent in the last day. Adds the number of records to `deleted`, also of
+    /// those before a failure. They are counted in their days, in the same step: each once, however many delete at once.
+    fn delete(&self, old: &Old, deleted: &mut usize) -> Result<(), StoreError>;
 
     /// Gives the room of deleted records back to the file system. `None` if the database itself does so.
     fn give_back(&self, how: GiveBack) -> Result<Option<Room>, StoreError>;

@@ -327,16 +327,22 @@ impl Store {
     /// The oldest go first, and not all at once: others can write meanwhile, and after a failure, what was deleted stays
     /// deleted.
     pub fn delete(&self, old: &Old) -> Result<usize, StoreError> {
-        self.delete_in_parts(old, MAX_DELETED_AT_ONCE)
+        let mut deleted = 0;
+        self.delete_and_count(old, &mut deleted)?;
+        Ok(deleted)
+    }
+
+    /// The same; adds the number of records to `deleted`, also of those before a failure.
+    pub fn delete_and_count(&self, old: &Old, deleted: &mut usize) -> Result<(), StoreError> {
+        self.delete_in_parts(old, MAX_DELETED_AT_ONCE, deleted)
     }
 
     /// The same, at least so many at a time if there are more, with all that began at the same time.
-    fn delete_in_parts(&self, old: &Old, most: u32) -> Result<usize, StoreError> {
-        let mut deleted = 0;
+    fn delete_in_parts(&self, old: &Old, most: u32, deleted: &mut usize) -> Result<(), StoreError> {
         while let Some(part) = self.db.first_part(old, most)? {
-            deleted += self.db.delete(&part)?;
+            self.db.delete(&part, deleted)?;
         }
-        Ok(deleted + self.db.delete(old)?)
+        self.db.delete(old, deleted)
     }
 
     /// Deletes the records that began before `started`, RFC 3339, UTC, as [`Store::delete`] does.
@@ -487,6 +493,34 @@ mod tests {
 
     use super::*;
 
+    fn deleted(store: &Store, old: &Old, most: u32) -> usize {
+        let mut deleted = 0;
+        store.delete_in_parts(old, most, &mut deleted).unwrap();
+        deleted
+    }
+
+    #[test]
+    fn what_was_deleted_before_a_failure_is_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("history.db");
+        let store = Store::open(&file).unwrap();
+        let record = read_record(include_str!("../tests/golden/v1/test.json")).unwrap();
+        for second in 1..=6 {
+            let started = format!("2026-01-01T10:00:0{second}Z");
+            store.add(&Record { started, ..record.clone() }).unwrap();
+        }
+        let db = rusqlite::Connection::open(&file).unwrap();
+        db.execute_batch(
+            "CREATE TRIGGER keep BEFORE DELETE ON records WHEN OLD.started LIKE '%:05Z'
+             BEGIN SELECT RAISE(ABORT, 'not this one'); END",
+        )
+        .unwrap();
+        let (old, mut deleted) = (Old::Before("2026-01-02".into()), 0);
+        assert!(store.delete_in_parts(&old, 2, &mut deleted).is_err());
+        assert_eq!(deleted, 4);
+        assert_eq!(store.search(&Wanted::default()).unwrap().len(), 2);
+    }
+
     /// Each of these deletes takes part of the records; some began at the same time.
     fn deletes_in_parts(store: &Store) {
         let json = include_str!("../tests/golden/v1/test.json");
@@ -498,7 +532,7 @@ mod tests {
         let left = || store.search(&Wanted::default()).unwrap().len();
         let delete = |second: u8, most: u32| {
             let old = Old::Before(format!("2026-01-01T10:00:0{second}Z"));
-            store.delete_in_parts(&old, most).unwrap()
+            deleted(store, &old, most)
         };
         assert_eq!(delete(3, 2), 4);
         assert_eq!(left(), 4);
@@ -522,8 +556,8 @@ mod tests {
         let up_to = |test: usize| Old::Watched(tests[test]);
         assert_eq!(store.db.first_part(&up_to(5), 2).unwrap(), Some(up_to(2)));
         assert_eq!(store.db.first_part(&up_to(5), 6).unwrap(), None);
-        assert_eq!(store.delete_in_parts(&up_to(5), 2).unwrap(), 6);
-        assert_eq!(store.delete_in_parts(&up_to(5), 2).unwrap(), 0);
+        assert_eq!(deleted(store, &up_to(5), 2), 6);
+        assert_eq!(deleted(store, &up_to(5), 2), 0);
         assert_eq!(store.watched_times().unwrap().len(), 1);
         assert_eq!(store.search(&Wanted::default()).unwrap().len(), 8);
     }

@@ -104,9 +104,10 @@ impl Database for Postgres {
         Ok(self.0.run("read", LONG_PATIENCE, read)?)
     }
 
-    fn delete(&self, old: &Old) -> Result<usize, StoreError> {
+    fn delete(&self, old: &Old, deleted: &mut usize) -> Result<(), StoreError> {
         let delete = async |client: &mut _| old::delete(client, old).await;
-        Ok(counted(self.0.run("write to", LONG_PATIENCE, delete)?))
+        *deleted += counted(self.0.run("write to", LONG_PATIENCE, delete)?);
+        Ok(())
     }
 
     fn give_back(&self, _: GiveBack) -> Result<Option<Room>, StoreError> {

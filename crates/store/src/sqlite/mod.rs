@@ -130,20 +130,20 @@ impl Sqlite {
     }
 
     /// Deletes in parts, each of which makes room for the log of a larger one. If the disk is full in between, it is some of
-    /// it.
-    fn delete_in_parts(&self, old: &Old) -> rusqlite::Result<usize> {
-        let (mut deleted, mut most) = (0, full::FIRST_PART);
+    /// it. Adds the number of records to `deleted`, also of those before a failure.
+    fn delete_in_parts(&self, old: &Old, deleted: &mut usize) -> rusqlite::Result<()> {
+        let (before, mut most) = (*deleted, full::FIRST_PART);
         while old::is_any(&self.db, old)? {
             let part = old::first_part(&self.db, old, most)?;
             match old::delete(&self.db, part.as_ref().unwrap_or(old)) {
-                Err(why) if room::is_full(&why) && deleted > 0 => break,
-                part => deleted += part?,
+                Err(why) if room::is_full(&why) && *deleted > before => break,
+                part => *deleted += part?,
             }
             // What this can't give back, the next part may need all the same.
             let _ = room::give_back(&self.db, &self.path, GiveBack::All);
             most = most.saturating_mul(4);
         }
-        Ok(deleted)
+        Ok(())
     }
 
     fn told(&self, select: &str, text: &str, most: usize) -> Result<Vec<ToldChange>, StoreError> {
@@ -222,12 +222,12 @@ impl Database for Sqlite {
         old::first_part(&self.db, old, most).map_err(|source| self.failed("read", source))
     }
 
-    fn delete(&self, old: &Old) -> Result<usize, StoreError> {
-        let deleted = match old::delete(&self.db, old) {
-            Err(why) if room::is_full(&why) => self.delete_in_parts(old),
-            deleted => deleted,
+    fn delete(&self, old: &Old, deleted: &mut usize) -> Result<(), StoreError> {
+        let done = match old::delete(&self.db, old) {
+            Err(why) if room::is_full(&why) => self.delete_in_parts(old, deleted),
+            done => done.map(|records| *deleted += records),
         };
-        deleted.map_err(|source| self.failed("write to", source))
+        done.map_err(|source| self.failed("write to", source))
     }
 
     fn give_back(&self, how: GiveBack) -> Result<Option<Room>, StoreError> {

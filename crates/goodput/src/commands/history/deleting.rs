@@ -20,9 +20,10 @@ pub fn without(old: &Old, deleted: &mut usize) -> anyhow::Result<Store> {
 /// Those of the history.
 pub fn delete(store: &Store, old: &Old, deleted: &mut usize) -> Result<(), StoreError> {
     loop {
-        match store.delete(old)? {
-            0 => return Ok(()),
-            some => *deleted += some,
+        let before = *deleted;
+        store.delete_and_count(old, deleted)?;
+        if *deleted == before {
+            return Ok(());
         }
     }
 }

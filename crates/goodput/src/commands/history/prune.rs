@@ -21,12 +21,14 @@ pub fn run(args: &PruneArgs) -> Result<Exit> {
     let before = ago(args.keep)?.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let (old, mut deleted) = (Old::Before(before.clone()), 0);
     let store = match deleting::without(&old, &mut deleted) {
-        Err(why) if is_full_disk(&why) => on_full_disk(&old, &before, &mut deleted)?,
-        store => Some(store?),
+        Err(why) if is_full_disk(&why) => on_full_disk(&old, &before, &mut deleted),
+        store => store.map(Some),
     };
-    let results = if deleted == 1 { "result" } else { "results" };
-    screen::line(format_args!("deleted {deleted} {results} from before {before}"))?;
-    let Some(store) = store else { return Ok(Exit::Fine) };
+    if store.is_ok() || deleted > 0 {
+        let results = if deleted == 1 { "result" } else { "results" };
+        screen::line(format_args!("deleted {deleted} {results} from before {before}"))?;
+    }
+    let Some(store) = store? else { return Ok(Exit::Fine) };
     // What was deleted just now stays as days.
     let before = ago(args.keep_days.max(args.keep))?.strftime("%Y-%m-%d").to_string();
     let deleted = store.delete_days_before(&before)?;
