@@ -170,12 +170,15 @@ impl Bus {
 
     async fn made(&self, config: Config) -> Result<Stream, BusError> {
         let name = config.name.clone();
-        let failed = |why| refused_stream(&name, why);
-        let made = self.copied(&config).await;
-        let refused = made.as_ref().err().and_then(code);
-        if ![Some(ALONE), Some(TOO_FEW)].contains(&refused) {
-            return made.map_err(failed);
+        let mut made = self.copied(&config).await;
+        for less in smaller(&config) {
+            if !made.as_ref().err().and_then(code).is_some_and(lacks_room) {
+                break;
+            }
+            made =
+                self.jetstream.get_or_create_stream(Config { num_replicas: COPIES, ..less }).await;
         }
+        let refused = made.as_ref().err().and_then(code);
         if refused == Some(TOO_FEW) {
             tracing::warn!(
                 "the NATS cluster can't keep {COPIES} copies of the stream {}, so it gets one, and is away while its \
@@ -184,7 +187,18 @@ impl Bus {
                 config.name
             );
         }
-        self.jetstream.get_or_create_stream(config).await.map_err(failed)
+        // The last one reserves nothing.
+        let alone = smaller(&config).into_iter().chain([Config { max_bytes: 0, ..config.clone() }]);
+        for bounded in [config.clone()].into_iter().chain(alone) {
+            let refused = made.as_ref().err().and_then(code);
+            if !refused.is_some_and(|why| why == ALONE || lacks_room(why)) {
+                break;
+            }
+            made = self.jetstream.get_or_create_stream(bounded).await;
+        }
+        let made = made.map_err(|why| refused_stream(&name, why))?;
+        warn_of_less(&config, &made);
+        Ok(made)
     }
 
     /// The stream with several copies. A cluster also says that it is too small while it elects its leader, or while a
@@ -239,6 +253,34 @@ const ASKED_AGAIN_AFTER: Duration = Duration::from_millis(250);
 const ALONE: ErrorCode = ErrorCode::STREAM_REPLICAS_NOT_SUPPORTED;
 /// What a cluster answers that sees too few servers, now or for good.
 const TOO_FEW: ErrorCode = ErrorCode::CLUSTER_NO_PEERS;
+
+/// The same stream with less room, for servers that have less.
+fn smaller(config: &Config) -> Vec<Config> {
+    let parts = [4, 16].map(|part| Config { max_bytes: config.max_bytes / part, ..config.clone() });
+    parts.into_iter().filter(|less| less.max_bytes > 0).collect()
+}
+
+/// Whether the servers can't reserve the room of a stream. A cluster says the same if it has too few servers.
+fn lacks_room(why: ErrorCode) -> bool {
+    const NO_ROOM: [ErrorCode; 3] =
+        [TOO_FEW, ErrorCode::STORAGE_RESOURCES_EXCEEDED, ErrorCode::INSUFFICIENT_RESOURCES];
+    NO_ROOM.contains(&why)
+}
+
+/// Says that a stream has less room than it should. One that was there before keeps what it was made with.
+fn warn_of_less(asked: &Config, stream: &Stream) {
+    let has = stream.cached_info().config.max_bytes;
+    if has > 0 && has < asked.max_bytes {
+        tracing::warn!(
+            "the stream {} has room for {has} bytes at the NATS server, and should have room for {}; give JetStream more \
+             (max_file_store), and then: nats stream edit {} --max-bytes {}",
+            asked.name,
+            asked.max_bytes,
+            asked.name,
+            asked.max_bytes
+        );
+    }
+}
 
 /// Why the servers refuse a stream, if they said so.
 fn code(why: &CreateStreamError) -> Option<ErrorCode> {

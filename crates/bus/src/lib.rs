@@ -26,7 +26,7 @@ mod talk;
 pub use connect::{Bus, Proof, Server};
 pub use error::BusError;
 pub use keys::{Entry, Keys};
-pub use outcomes::{Heard, Outcomes};
+pub use outcomes::{Heard, Outcomes, Room};
 pub use queue::{Delivery, Inbox, Queue};
 pub use refusals::{Refusal, Right};
 pub use seed::{NkeyError, Public, Seed};

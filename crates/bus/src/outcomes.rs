@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_nats::header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE;
 use async_nats::jetstream::context::PublishErrorKind;
-use async_nats::jetstream::stream::{Config, DirectGetErrorKind, Stream};
+use async_nats::jetstream::stream::{Config, DirectGetErrorKind, DiscardPolicy, Stream};
 use async_nats::{HeaderMap, HeaderValue, Subscriber};
 use futures_util::StreamExt;
 use serde::Serialize;
@@ -22,7 +22,8 @@ pub struct Outcomes {
 
 impl Bus {
     /// The outcomes of this name on the subjects `subject`.ID, made on first use. An id is one word
-    /// or several with dots between them. Each is gone after `expiry`.
+    /// or several with dots between them. Each is gone after `expiry`, and the oldest go before that if all take more than
+    /// `most_bytes`, so that new ones have room. A server that can't reserve so much reserves less, or nothing.
     ///
     /// # Errors
     /// The server has no JetStream, or refuses the stream.
@@ -31,11 +32,14 @@ impl Bus {
         name: &str,
         subject: &str,
         expiry: Duration,
+        most_bytes: u64,
     ) -> Result<Outcomes, BusError> {
         let config = Config {
             name: name.into(),
             subjects: vec![format!("{subject}.>")],
             max_age: expiry,
+            max_bytes: i64::try_from(most_bytes).unwrap_or(i64::MAX),
+            discard: DiscardPolicy::Old,
             // Reading one is then a subject of its own, which a server can allow to those whom it concerns.
             allow_direct: true,
             ..Config::default()
@@ -45,7 +49,48 @@ impl Bus {
     }
 }
 
+/// How much room the outcomes have at the server.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Room {
+    /// What they take, bytes.
+    pub bytes: u64,
+    /// What they may take, bytes; absent: as much as the server has.
+    pub most_bytes: Option<u64>,
+    /// When the oldest of them came, seconds since 1970, by the clock of the server.
+    pub oldest_s: f64,
+}
+
+impl Room {
+    /// Whether the oldest have to go for the next ones: less than a tenth is free.
+    pub fn is_full(&self) -> bool {
+        self.most_bytes.is_some_and(|most| self.bytes > most / 10 * 9)
+    }
+}
+
 impl Outcomes {
+    /// How much room they have.
+    ///
+    /// # Errors
+    /// The server does not answer, or this user may not ask.
+    pub async fn room(&self) -> Result<Room, BusError> {
+        let name = self.name();
+        let operation = format!("look at the stream {name}");
+        let subjects = [format!("STREAM.INFO.{name}")];
+        let info =
+            async { self.stream.get_info().await.map_err(BusError::request(operation.clone())) };
+        let info = self.bus.with_rights(&subjects, &operation, info).await?;
+        Ok(Room {
+            bytes: info.state.bytes,
+            most_bytes: u64::try_from(info.config.max_bytes).ok().filter(|most| *most > 0),
+            oldest_s: info.state.first_timestamp.unix_timestamp() as f64,
+        })
+    }
+
+    /// The name of their stream.
+    pub fn name(&self) -> &str {
+        &self.stream.cached_info().config.name
+    }
+
     /// Publishes the outcome of `id`; on return it is stored. `false`: there is one already, which stays.
     ///
     /// # Errors
@@ -99,7 +144,7 @@ impl Outcomes {
     }
 
     fn operation(&self, verb: &str, id: &str) -> String {
-        let stream = &self.stream.cached_info().config.name;
+        let stream = self.name();
         format!("{verb} the outcome of {id} (stream {stream})")
     }
 
@@ -123,5 +168,18 @@ impl Heard {
             // The connection is closed for good: whoever waits also asks.
             None => std::future::pending().await,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcomes_are_full_when_the_oldest_have_to_go() {
+        let room = |bytes, most_bytes| Room { bytes, most_bytes, oldest_s: 0.0 };
+        assert!(room(95, Some(100)).is_full());
+        assert!(!room(80, Some(100)).is_full());
+        assert!(!room(u64::MAX, None).is_full());
     }
 }

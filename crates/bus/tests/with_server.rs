@@ -8,6 +8,7 @@ use goodput_testing::servers::{Nats, nats, nats_cluster, nats_with};
 use tempfile::TempDir;
 
 const LONG: Duration = Duration::from_secs(600);
+const MOST_BYTES: u64 = 1 << 30;
 
 /// A server, if there is one, and a connection to it.
 async fn bus() -> Option<(Bus, Nats, TempDir)> {
@@ -85,7 +86,7 @@ async fn a_message_comes_again_until_it_is_done_and_one_is_out_at_a_time() {
 #[tokio::test]
 async fn an_id_has_the_outcome_of_whoever_was_first() {
     let Some((bus, mut nats, _folder)) = bus().await else { return };
-    let outcomes = bus.outcomes("O", "o", LONG).await.unwrap();
+    let outcomes = bus.outcomes("O", "o", LONG, MOST_BYTES).await.unwrap();
     assert_eq!(outcomes.get("1").await.unwrap(), None);
     assert_eq!(outcomes.get("a.1").await.unwrap(), None);
     let mut heard = outcomes.hear("1").await.unwrap();
@@ -186,7 +187,7 @@ async fn a_cluster_keeps_what_a_killed_server_had() {
     let copied = Config { name: "C".into(), num_replicas: 3, ..Config::default() };
     until(async || jetstream.create_stream(copied.clone()).await).await;
     let keys = until(async || bus.keys("k", None).await).await;
-    let outcomes = until(async || bus.outcomes("O", "o", LONG).await).await;
+    let outcomes = until(async || bus.outcomes("O", "o", LONG, MOST_BYTES).await).await;
     until(async || keys.create("a", &1).await).await;
     until(async || outcomes.put_once("t", &1).await).await;
     for (number, killed) in cluster.iter_mut().enumerate() {
@@ -281,6 +282,35 @@ async fn a_server_without_room_says_so_and_what_is_full() {
     assert!(said.contains("the queue of a (stream Q)"), "{said}");
     assert!(said.contains("no room left") && said.contains("max_file_store"), "{said}");
     assert!(why.may_pass(), "someone may make room");
+}
+
+#[tokio::test]
+async fn outcomes_that_fill_their_room_lose_the_oldest_and_take_new_ones() {
+    let Some((bus, _nats, _folder)) = bus().await else { return };
+    let outcomes = bus.outcomes("O", "o", LONG, 100_000).await.unwrap();
+    let room = outcomes.room().await.unwrap();
+    assert_eq!((room.bytes, room.most_bytes, room.is_full()), (0, Some(100_000), false));
+    let long = "x".repeat(10_000);
+    for number in 0..30 {
+        assert!(outcomes.put_once(&number.to_string(), &long).await.unwrap(), "{number}");
+    }
+    assert_eq!(outcomes.get("0").await.unwrap(), None);
+    assert!(outcomes.get("29").await.unwrap().is_some());
+    let room = outcomes.room().await.unwrap();
+    assert!(room.is_full() && room.bytes <= 100_000 && room.oldest_s > 0.0, "{room:?}");
+}
+
+#[tokio::test]
+async fn a_server_with_little_room_reserves_less_or_nothing() {
+    for (store, most) in [("100MB", Some(MOST_BYTES / 16)), ("1MB", None)] {
+        let folder = tempfile::tempdir().unwrap();
+        let configuration = format!("jetstream {{ max_file_store: {store} }}\n");
+        let Some(nats) = nats_with(folder.path(), &configuration) else { return };
+        let bus = Bus::connect(server(&nats.url())).await.unwrap();
+        let outcomes = bus.outcomes("O", "o", LONG, MOST_BYTES).await.unwrap();
+        assert_eq!(outcomes.room().await.unwrap().most_bytes, most, "{store}");
+        assert!(outcomes.put_once("1", &1).await.unwrap());
+    }
 }
 
 /// What is tried until it goes well.

@@ -30,6 +30,10 @@ pub(super) const WANTED_EXPIRY: Duration = Duration::from_secs(3600);
 /// How long it is known which tasks were begun, and how they ended.
 const OUTCOMES_EXPIRY: Duration = Duration::from_secs(KEPT_S);
 
+/// What outcomes take at most at the server. A record of ten seconds has about 100 kB, and a round of the largest mesh 500 of at
+/// most 1 MB: what no coordinator has read yet never goes.
+const OUTCOMES_BYTES: u64 = 1 << 30;
+
 /// The file with the key of a login.
 pub(super) const LOGIN_FILE: &str = "login.nk";
 /// The directory of the coordinator's keys. No site's word has a dot.
@@ -105,7 +109,7 @@ impl Places {
             begun: bus.keys(BEGUN, Some(OUTCOMES_EXPIRY)).await?,
             turns: bus.keys(TURNS, None).await?,
             tasks: bus.queue(TASKS, TASK, tasks_expiry).await?,
-            outcomes: bus.outcomes(OUTCOMES, OUTCOME, OUTCOMES_EXPIRY).await?,
+            outcomes: bus.outcomes(OUTCOMES, OUTCOME, OUTCOMES_EXPIRY, OUTCOMES_BYTES).await?,
             bus,
         })
     }

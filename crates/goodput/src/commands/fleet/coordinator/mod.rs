@@ -11,6 +11,7 @@ mod demand;
 mod folder;
 mod metrics;
 mod results;
+mod room;
 mod testing;
 
 use std::cell::RefCell;
@@ -32,6 +33,7 @@ pub(super) use demand::Demand;
 pub(super) use folder::Folder;
 pub(super) use metrics::FleetMetrics;
 pub(super) use results::{Results, said};
+pub(super) use room::OutcomesRoom;
 pub(super) use testing::Testing;
 
 /// The lease of one process.

@@ -1,0 +1,58 @@
+//! What the coordinator says of the room that outcomes have at NATS.
+
+use std::cell::Cell;
+
+use goodput_bus::{Outcomes, Room};
+use goodput_fleet::span;
+use goodput_model::Bytes;
+
+use crate::screen;
+
+/// Whether it was said that the oldest outcomes go.
+#[derive(Default)]
+pub(in crate::commands::fleet) struct OutcomesRoom {
+    is_said: Cell<bool>,
+}
+
+impl OutcomesRoom {
+    /// Looks, at `now_s` seconds since 1970 by the clock of the bus, and says it once if the oldest go.
+    pub async fn look(&self, outcomes: &Outcomes, now_s: f64) {
+        match outcomes.room().await {
+            Ok(room) => {
+                let why = in_words(outcomes.name(), room, now_s);
+                if let Some(why) = why.filter(|_| !self.is_said.replace(true)) {
+                    screen::say(format_args!("goodput: {why}"));
+                }
+            }
+            Err(why) => tracing::debug!("{why}"),
+        }
+    }
+}
+
+/// What there is to say of this room.
+fn in_words(stream: &str, room: Room, now_s: f64) -> Option<String> {
+    let most = room.most_bytes.filter(|_| room.is_full())?;
+    let age = span((now_s - room.oldest_s).max(0.0).round());
+    Some(format!(
+        "the outcomes at NATS have filled their room ({}, stream {stream}), so the oldest go after {age}; the histories have their \
+         records. For more room: nats stream edit {stream} --max-bytes {}",
+        Bytes(most),
+        most.saturating_mul(4)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcomes_that_go_early_are_said_with_what_to_do() {
+        let room = |bytes| Room { bytes, most_bytes: Some(1000), oldest_s: 1000.0 };
+        assert_eq!(in_words("S", room(800), 9000.0), None);
+        let said = in_words("S", room(990), 1000.0 + 7200.0).unwrap();
+        assert!(said.contains("(1.00 kB, stream S)") && said.contains("after 2 h"), "{said}");
+        assert!(said.ends_with("nats stream edit S --max-bytes 4000"), "{said}");
+        let unbounded = Room { most_bytes: None, ..room(u64::MAX) };
+        assert_eq!(in_words("S", unbounded, 0.0), None);
+    }
+}
