@@ -60,6 +60,11 @@ pub const FOR_TESTS: &[Package] = &[
         reason: "judges the compose file in packaging",
     },
     Package {
+        name: "kubernetes-client",
+        program: "kubectl",
+        reason: "judges the manifest for Kubernetes in packaging",
+    },
+    Package {
         name: "python3-yaml",
         program: "/usr/lib/python3/dist-packages/yaml/__init__.py",
         reason: "reads the manifests in packaging",

@@ -1,5 +1,5 @@
-//! Fleets in containers: the compose file as Debian's docker-compose reads it, the manifest for Kubernetes by the fields
-//! that matter, and each command line of both as the program takes it.
+//! Fleets in containers: the compose file as Debian's docker-compose reads it, the manifest for Kubernetes as kubectl does and
+//! by the fields that matter, and each command line of both as the program takes it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -199,4 +199,75 @@ fn whole(pod: &Value) {
             }
         }
     }
+}
+
+/// What a file has that what kubectl made of it does not: fields that Kubernetes does not know.
+fn lost(at: &str, file: &Value, read: &Value) -> Vec<String> {
+    let below = |name: &str, one: &Value| lost(&format!("{at}/{name}"), one, &read[name]);
+    match file {
+        Value::Object(fields) => fields.iter().flat_map(|(name, one)| below(name, one)).collect(),
+        Value::Array(all) => {
+            let each = all.iter().enumerate();
+            each.flat_map(|(number, one)| lost(&format!("{at}/{number}"), one, &read[number]))
+                .collect()
+        }
+        one if one == read => Vec::new(),
+        _ => vec![at.into()],
+    }
+}
+
+/// The object as kubectl reads it, by the types of Kubernetes, and writes it again; an error, if it can't. No cluster is asked.
+fn by_kubectl(home: &Home, object: &Value) -> Result<Value, String> {
+    let file = home.file("object.json", &object.to_string());
+    let output = Command::new("kubectl")
+        .args(["set", "env", "--local", "-o", "json", "READ=yes", "-f"])
+        .arg(file)
+        .env("HOME", home.path())
+        .env("KUBECONFIG", "/dev/null")
+        .stdin(Stdio::null())
+        .output()
+        .expect("kubectl can be started");
+    match output.status.success() {
+        true => Ok(serde_json::from_str(&stdout(&output)).expect("it is JSON")),
+        false => Err(stderr(&output)),
+    }
+}
+
+/// Of what has no pods, kubectl alone knows no types: these are few fields.
+fn is_plain(object: &Value) -> bool {
+    let has_only = |value: &Value, names: &[&str]| {
+        value.as_object().is_some_and(|of| of.keys().all(|name| names.contains(&&**name)))
+    };
+    let data = object["data"].as_object().into_iter().flatten();
+    has_only(object, &["apiVersion", "kind", "metadata", "data"])
+        && has_only(&object["metadata"], &["name", "namespace"])
+        && object["apiVersion"] == "v1"
+        && data.into_iter().all(|(_, value)| value.is_string())
+}
+
+#[test]
+fn kubectl_knows_each_field_of_the_manifest() {
+    if !has_yaml() || !has("kubectl") {
+        return;
+    }
+    let home = Home::new();
+    let mut pods = 0;
+    for object in documents(&text("kubernetes/goodput-fleet.yaml")) {
+        if object["spec"].is_null() {
+            assert!(is_plain(&object), "{object}");
+            continue;
+        }
+        pods += 1;
+        let read = by_kubectl(&home, &object).expect("kubectl reads it");
+        assert_eq!(lost("", &object, &read), [""; 0]);
+        // So that this test is one.
+        let mut misspelt = object.clone();
+        misspelt["spec"]["template"]["spec"]["hostNetwerk"] = true.into();
+        let read = by_kubectl(&home, &misspelt).expect("kubectl drops it");
+        assert_eq!(lost("", &misspelt, &read), ["/spec/template/spec/hostNetwerk"]);
+        let mut wrong = object;
+        wrong["spec"]["template"]["spec"]["containers"][0]["args"] = "fleet".into();
+        assert!(by_kubectl(&home, &wrong).is_err());
+    }
+    assert_eq!(pods, 2);
 }
