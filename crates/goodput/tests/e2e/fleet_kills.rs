@@ -1,5 +1,5 @@
 //! A fleet whose agents, coordinator, NATS servers and database are killed at random moments: each task has one record or a
-//! reason, and no test is begun twice.
+//! reason, and no test is begun twice. Each agent is on a host of its own: a network namespace with its own address.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
@@ -8,8 +8,8 @@ use std::process::Child;
 use std::thread::sleep;
 use std::time::Duration;
 
-use goodput_testing::servers::{Nats, Postgres, nats_cluster, own_postgres};
-use goodput_testing::wait_for;
+use goodput_testing::servers::{Nats, Postgres, nats_cluster_at, own_postgres};
+use goodput_testing::{Hosts, in_namespace, wait_for, within};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
@@ -27,15 +27,17 @@ struct Part {
     child: Child,
     home: Home,
     arguments: Vec<String>,
+    /// Where it runs; none: in the namespace of the test.
+    namespace: Option<PathBuf>,
     log: PathBuf,
 }
 
 impl Part {
-    fn start(arguments: Vec<String>) -> Self {
+    fn start(arguments: Vec<String>, namespace: Option<PathBuf>) -> Self {
         let home = Home::new();
         let log = home.path().join("log");
-        let child = spawn(&home, &arguments, &log);
-        Self { child, home, arguments, log }
+        let child = spawn(&home, &arguments, namespace.as_deref(), &log);
+        Self { child, home, arguments, namespace, log }
     }
 
     fn kill(&mut self) {
@@ -44,7 +46,7 @@ impl Part {
     }
 
     fn start_again(&mut self) {
-        self.child = spawn(&self.home, &self.arguments, &self.log);
+        self.child = spawn(&self.home, &self.arguments, self.namespace.as_deref(), &self.log);
     }
 
     fn log(&self) -> String {
@@ -58,11 +60,15 @@ impl Drop for Part {
     }
 }
 
-fn spawn(home: &Home, arguments: &[String], log: &Path) -> Child {
+fn spawn(home: &Home, arguments: &[String], namespace: Option<&Path>, log: &Path) -> Child {
     let open = || OpenOptions::new().create(true).append(true).open(log).expect("it is ours");
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
     let [out, err]: [File; 2] = [open(), open()];
-    home.goodput(&arguments).stdout(out).stderr(err).spawn().expect("it starts")
+    let mut command = home.goodput(&arguments);
+    if let Some(namespace) = namespace {
+        command = within(namespace, &command);
+    }
+    command.stdout(out).stderr(err).spawn().expect("it starts")
 }
 
 /// The whole fleet.
@@ -77,6 +83,7 @@ struct Stage {
     sites: usize,
     /// What is killed, and when.
     random: Xoshiro256PlusPlus,
+    _hosts: Hosts,
     _storage: Home,
 }
 
@@ -86,7 +93,8 @@ type Turn = BTreeMap<(usize, usize), bool>;
 impl Stage {
     fn set(sites: usize, seed: u64) -> Option<Self> {
         let storage = Home::new();
-        let nats = nats_cluster(storage.path())?;
+        let hosts = Hosts::new(u8::try_from(sites).expect("they are few"));
+        let nats = nats_cluster_at(storage.path(), Hosts::CENTRE)?;
         let database = own_postgres()?;
         let name = database.new_database();
         let urls = nats.each_ref().map(Nats::url).join(",");
@@ -95,17 +103,32 @@ impl Stage {
             let more = ["--nats", &urls, "--store", &store];
             words.iter().chain(&more).map(ToString::to_string).collect()
         };
-        let agent =
-            |site| Part::start(shared(&["-v", "fleet", "agent", "--name", &format!("s{site}")]));
+        let agent = |site| {
+            let name = format!("s{site}");
+            let arguments = shared(&["-v", "fleet", "agent", "--name", &name]);
+            Part::start(arguments, Some(hosts.namespace(site)))
+        };
         let agents: Vec<_> = (0..sites).map(agent).collect();
-        let tables = (0..sites).map(|site| format!("[site.s{site}]\ntarget = \"127.0.0.1\"\n"));
+        let table = |site| format!("[site.s{site}]\ntarget = \"{}\"\n", hosts.address(site));
+        let tables = (0..sites).map(table);
         let mesh =
             "[test]\nlength = \"0.3s\"\npause = \"0s\"\n".to_owned() + &tables.collect::<String>();
         let mesh = storage.file("mesh.toml", &mesh).display().to_string();
-        let coordinator = Part::start(shared(&["-v", "fleet", "run", &mesh, "--once"]));
-        let (turns, _storage) = (Vec::new(), storage);
+        let coordinator = Part::start(shared(&["-v", "fleet", "run", &mesh, "--once"]), None);
+        let (turns, _hosts, _storage) = (Vec::new(), hosts, storage);
         let random = Xoshiro256PlusPlus::seed_from_u64(seed);
-        Some(Self { nats, database, name, agents, coordinator, turns, sites, random, _storage })
+        Some(Self {
+            nats,
+            database,
+            name,
+            agents,
+            coordinator,
+            turns,
+            sites,
+            random,
+            _hosts,
+            _storage,
+        })
     }
 
     /// A random part of the longest time.
@@ -238,6 +261,10 @@ fn killed_at_any_moment_each_task_has_one_outcome_and_no_test_is_begun_twice() {
     let seed = std::env::var("GOODPUT_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or_else(rand::random);
     println!("GOODPUT_SEED={seed} chooses the same kills again, at the same times");
+    in_namespace(|| killed(kills, sites, seed));
+}
+
+fn killed(kills: u32, sites: usize, seed: u64) {
     let Some(mut stage) = Stage::set(sites, seed) else { return };
     let mut killed: BTreeMap<&str, u32> = BTreeMap::new();
     for _ in 0..kills {

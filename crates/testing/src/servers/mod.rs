@@ -10,7 +10,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-pub use nats::{Heard, Nats, nats, nats_cluster, nats_in, nats_with};
+pub use nats::{Heard, Nats, nats, nats_cluster, nats_cluster_at, nats_in, nats_with};
 pub use nginx::{Nginx, nginx};
 pub use postgres::{Postgres, own_postgres, postgres};
 pub use vsftpd::vsftpd;

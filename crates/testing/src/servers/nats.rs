@@ -1,7 +1,7 @@
 //! Debian's nats-server, with JetStream.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -24,10 +24,14 @@ pub fn nats(folder: &Path) -> Option<Nats> {
 
 /// The same, with these lines of configuration. What they include is beside the storage.
 pub fn nats_with(folder: &Path, configuration: &str) -> Option<Nats> {
+    nats_at(folder, Ipv4Addr::LOCALHOST, configuration)
+}
+
+fn nats_at(folder: &Path, address: Ipv4Addr, configuration: &str) -> Option<Nats> {
     if !has("nats-server") {
         return None;
     }
-    let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let address = SocketAddr::from((address, free_port()));
     let storage = folder.join("jetstream").display().to_string();
     let configuration = write(folder, "nats.conf", configuration);
     let mut nats = Nats { server: None, address, storage, configuration };
@@ -37,6 +41,11 @@ pub fn nats_with(folder: &Path, configuration: &str) -> Option<Nats> {
 
 /// Starts three that are one cluster; what each stores is in a folder of its own in `folder`.
 pub fn nats_cluster(folder: &Path) -> Option<[Nats; 3]> {
+    nats_cluster_at(folder, Ipv4Addr::LOCALHOST)
+}
+
+/// The same, for clients that connect to this address of this host.
+pub fn nats_cluster_at(folder: &Path, address: Ipv4Addr) -> Option<[Nats; 3]> {
     let routes: [u16; 3] = std::array::from_fn(|_| free_port());
     let urls = routes.map(|port| format!("nats://127.0.0.1:{port}")).join(", ");
     let server = |number: usize| {
@@ -44,7 +53,7 @@ pub fn nats_cluster(folder: &Path) -> Option<[Nats; 3]> {
         let own = folder.join(number.to_string());
         std::fs::create_dir_all(&own).expect("the folder is writable");
         let cluster = format!("name: c, listen: \"127.0.0.1:{port}\", routes: [{urls}]");
-        nats_with(&own, &format!("server_name: n{number}\ncluster {{ {cluster} }}\n"))
+        nats_at(&own, address, &format!("server_name: n{number}\ncluster {{ {cluster} }}\n"))
     };
     let [one, two, three] = [server(0)?, server(1)?, server(2)?];
     Some([one, two, three])
@@ -82,8 +91,8 @@ impl Nats {
 
     /// Starts it again, at the same address.
     pub fn start(&mut self) {
-        let port = self.address.port().to_string();
-        let arguments = ["-js", "-sd", &self.storage, "-a", "127.0.0.1", "-p", &port];
+        let (host, port) = (self.address.ip().to_string(), self.address.port().to_string());
+        let arguments = ["-js", "-sd", &self.storage, "-a", &host, "-p", &port];
         let arguments = [&arguments[..], &["-c", &self.configuration]].concat();
         self.server = Some(start("nats-server", &arguments, self.address));
     }
