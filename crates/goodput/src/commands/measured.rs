@@ -234,7 +234,7 @@ impl Runs<'_> {
 }
 
 /// Lets Ctrl-C and SIGTERM end the program: only printing remains, and the reader may stall for ever.
-fn end_at_the_next_signal() {
+pub fn end_at_the_next_signal() {
     let wait = || {
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
             return;

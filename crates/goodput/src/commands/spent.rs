@@ -40,6 +40,18 @@ impl Note {
         Self { target: target.into(), started: measured::now(), number: None }
     }
 
+    /// Notes what the test costs at most for the moment. If this process is killed, this is what it has spent.
+    pub async fn mark(&self, history: &HistoryThread, bytes: Bytes) {
+        let Some(number) = self.number else { return };
+        let mark = move |store: &Store| Ok(store.settle(number, bytes.0)?);
+        if let Err(why) = history.ask(mark).await {
+            tracing::debug!(
+                "{}: the budget counts more than this test costs: {why:#}",
+                self.target
+            );
+        }
+    }
+
     /// Notes what the test did cost. A full disk must not end the watch: it may have room again for the next test.
     pub async fn settle(self, history: &HistoryThread, bytes: Bytes) {
         let name = self.target.clone();

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
-use goodput_bus::Seed;
+use goodput_bus::{BusError, Heard, Seed};
 use goodput_engine::{EngineError, Interrupt};
 use goodput_fleet::places::{COORDINATOR, TURN, of_task};
 use goodput_fleet::{Announcement, End, FORMAT, Mesh, Outcome, Task, Turn, Wanted, task_between};
@@ -12,10 +12,11 @@ use goodput_model::plain_char;
 use tokio::time::{sleep, timeout};
 
 use super::coordinator::{Agents, Demand, Lease, Results, Testing, said};
-use super::held::{Held, Taken};
+use super::held::{Held, Lost, Taken};
 use super::in_history::keep;
 use super::mesh_file;
-use super::places::{BEAT, Desk, STORED, WANTED_EXPIRY, signer, word};
+use super::places::{BEAT, Desk, Places, STORED, WANTED_EXPIRY, signer, word};
+use super::unless::unless;
 use crate::args::FleetTestArgs;
 use crate::commands::measured;
 use crate::data_dirs::history;
@@ -27,47 +28,85 @@ const ASK_AGAIN: Duration = Duration::from_secs(WANTED_EXPIRY.as_secs() / 2);
 
 /// Asks for the test, and waits for its outcome.
 pub(super) fn run(args: &FleetTestArgs) -> Result<Exit> {
-    let (outcome, _) =
+    let (asked, _) =
         measured::block_on(async |interrupt| Ok::<_, EngineError>(ask(args, &interrupt).await))?;
-    outcome
+    let Some((task, outcome)) = asked? else { return Ok(Exit::CouldNot) };
+    measured::end_at_the_next_signal();
+    report(&task, &outcome)
 }
 
-async fn ask(args: &FleetTestArgs, interrupt: &Interrupt) -> Result<Exit> {
+/// What is asked for, and where.
+struct Wish {
+    desk: Desk,
+    mesh: Mesh,
+    task: Task,
+    /// Where its outcome will be.
+    place: String,
+    wanted: Wanted,
+}
+
+/// The test that was asked for, and its outcome. None: the user ended it, which was said.
+async fn ask(args: &FleetTestArgs, interrupt: &Interrupt) -> Result<Option<(Task, Vec<u8>)>> {
     let signer = signer(&args.nats, args.signing.sign.as_deref())?;
-    let desk = Desk::open(&args.nats).await?;
-    let mesh = mesh(args, &desk).await?;
-    let id = format!("want-{:016x}", rand::random::<u64>());
-    let task =
-        task_between(&mesh, &id, &args.sender, &args.receiver).map_err(|why| anyhow!(why))?;
-    if args.signing.sign.is_some()
-        && let Some(signer) = &signer
-    {
-        check_signer(&desk, &mesh, &task, &signer.public()).await?;
-    }
-    let place = of_task(&word(&task.near)?, &id);
-    let wanted = Wanted {
-        format: FORMAT,
-        id: id.clone(),
-        near: task.near.clone(),
-        sender: args.sender.clone(),
-        receiver: args.receiver.clone(),
-        length_s: args.duration,
+    let Some(wish) = unless(interrupt, Wish::of(args, signer.as_ref())).await else {
+        return Ok(None);
     };
-    wanted.check().map_err(|why| anyhow!("can't ask for this test: {why}"))?;
-    let mut heard = desk.places.outcomes.hear(&place).await?;
-    desk.wanted.put(COORDINATOR, &id, &wanted).await?;
-    let lease = Lease::new();
-    let others = async {
+    let wish = wish?;
+    let outcome = match outcome(&wish, signer.as_ref(), interrupt).await {
+        Ok(Some(outcome)) => Some(outcome),
+        // Nobody waits for it any more, whatever the reason.
+        ended => match withdraw(&wish).await {
+            Some(outcome) => Some(outcome),
+            None => ended?,
+        },
+    };
+    Ok(outcome.map(|outcome| (wish.task, outcome)))
+}
+
+impl Wish {
+    async fn of(args: &FleetTestArgs, signer: Option<&Seed>) -> Result<Self> {
+        let desk = Desk::open(&args.nats).await?;
+        let mesh = mesh(args, &desk).await?;
+        let id = format!("want-{:016x}", rand::random::<u64>());
+        let task =
+            task_between(&mesh, &id, &args.sender, &args.receiver).map_err(|why| anyhow!(why))?;
+        if let Some(signer) = signer.filter(|_| args.signing.sign.is_some()) {
+            check_signer(&desk, &mesh, &task, &signer.public()).await?;
+        }
+        let place = of_task(&word(&task.near)?, &id);
+        let wanted = Wanted {
+            format: FORMAT,
+            id,
+            near: task.near.clone(),
+            sender: args.sender.clone(),
+            receiver: args.receiver.clone(),
+            length_s: args.duration,
+        };
+        wanted.check().map_err(|why| anyhow!("can't ask for this test: {why}"))?;
+        Ok(Self { desk, mesh, task, place, wanted })
+    }
+
+    /// Asks for it. Its task has one outcome, however often it is asked for.
+    async fn put(&self) -> Result<(), BusError> {
+        self.desk.wanted.put(COORDINATOR, &self.wanted.id, &self.wanted).await
+    }
+
+    /// Its outcome, if there is one.
+    async fn found(&self) -> Result<Option<Vec<u8>>, BusError> {
+        self.desk.places.outcomes.get(&self.place).await
+    }
+
+    /// Waits for its outcome, which someone else brings about. Never fails: it asks again.
+    async fn made_by_others(&self, heard: &mut Heard) -> Vec<u8> {
         let mut asked = Instant::now();
         loop {
             if asked.elapsed() >= ASK_AGAIN {
-                // Its task has one outcome, however often it is asked for.
-                match desk.wanted.put(COORDINATOR, &id, &wanted).await {
+                match self.put().await {
                     Ok(()) => asked = Instant::now(),
                     Err(why) => tracing::debug!("{why}"),
                 }
             }
-            if let Ok(Some(outcome)) = desk.places.outcomes.get(&place).await {
+            if let Ok(Some(outcome)) = self.found().await {
                 return outcome;
             }
             tokio::select! {
@@ -76,44 +115,105 @@ async fn ask(args: &FleetTestArgs, interrupt: &Interrupt) -> Result<Exit> {
                 () = sleep(BEAT) => {}
             }
         }
-    };
-    let found = tokio::select! {
-        outcome = others => Some(outcome),
-        taken = lease.take(&desk, interrupt, true) => match taken? {
-            Taken::Held(held) => {
-                alone(signer.as_ref(), &desk, &mesh, (&lease, held), &place, interrupt).await?
-            }
-            Taken::Rival(_) | Taken::Interrupted => None,
-        },
-    };
-    let Some(outcome) = found else {
-        withdraw(&desk, &place, &task).await;
-        return Ok(Exit::CouldNot);
-    };
-    report(&task, &outcome)
+    }
 }
 
-/// Takes the wish back, and says what becomes of it: whoever coordinates makes no test that has an outcome. A test that its agent
-/// has begun goes on.
-async fn withdraw(desk: &Desk, place: &str, task: &Task) {
-    let take_back = async {
-        if desk.places.begun.entry(place).await?.is_some() {
-            return Ok(false);
-        }
-        let why = End::Reason("whoever asked for this test waits for it no longer".into());
-        desk.places.outcomes.put_once(place, &Outcome::new(&task.id, "fleet test", why)).await
+/// The outcome, by whoever makes the test; none: the user ended it.
+async fn outcome(
+    wish: &Wish,
+    signer: Option<&Seed>,
+    interrupt: &Interrupt,
+) -> Result<Option<Vec<u8>>> {
+    let asked = async {
+        let heard = wish.desk.places.outcomes.hear(&wish.place).await?;
+        wish.put().await?;
+        anyhow::Ok(heard)
     };
-    let pair = format!("{} → {}", task.sender(), task.receiver());
-    let near = &task.near;
-    screen::say(match timeout(BEAT, take_back).await {
-        Ok(Ok(true)) => format!("goodput: the test {pair} is not made"),
-        Ok(Ok(false)) => format!(
-            "goodput: the test {pair} has begun; its record goes into the histories of {near} and of the coordinator"
+    let Some(heard) = unless(interrupt, asked).await else { return Ok(None) };
+    let mut heard = heard?;
+    loop {
+        let lease = Lease::new();
+        let found = tokio::select! {
+            outcome = wish.made_by_others(&mut heard) => Ok(Some(outcome)),
+            taken = lease.take(&wish.desk, interrupt, true) => match taken? {
+                Taken::Held(held) => alone(signer, wish, (&lease, held), interrupt).await,
+                Taken::Rival(_) | Taken::Interrupted => Ok(None),
+            },
+        };
+        match found {
+            // Whoever coordinates meanwhile makes the test, or has made it.
+            Err(why) if why.is::<Lost>() => tracing::debug!("{why}"),
+            found => return found,
+        }
+    }
+}
+
+/// What became of a wish that was taken back.
+#[derive(Debug, PartialEq, Eq)]
+enum TakenBack {
+    /// Nobody makes the test.
+    NotMade,
+    /// Its agent was about to begin it, and may have found in time that it was taken back.
+    PerhapsBegun,
+    /// Its agent has begun it, and goes on.
+    Begun,
+    /// It has this outcome.
+    Over(Vec<u8>),
+}
+
+/// Takes the wish back, and says what becomes of the test: whoever coordinates makes none that has an outcome. Returns the
+/// outcome if there was one.
+async fn withdraw(wish: &Wish) -> Option<Vec<u8>> {
+    let late = || anyhow!("NATS gave no answer within {} s", BEAT.as_secs());
+    let back = timeout(BEAT, take_back(wish)).await.unwrap_or_else(|_| Err(late()));
+    if let Ok(TakenBack::Over(outcome)) = back {
+        return Some(outcome);
+    }
+    screen::say(format_args!("goodput: {}", back_in_words(&wish.task, back)));
+    None
+}
+
+async fn take_back(wish: &Wish) -> Result<TakenBack> {
+    let (Wish { place, task, .. }, Places { outcomes, begun, .. }) = (wish, &wish.desk.places);
+    if let Some(outcome) = wish.found().await? {
+        return Ok(TakenBack::Over(outcome));
+    }
+    if begun.entry(place).await?.is_some() {
+        return Ok(TakenBack::Begun);
+    }
+    let why = End::Reason("whoever asked for this test waits for it no longer".into());
+    if outcomes.put_once(place, &Outcome::new(&task.id, "fleet test", why)).await? {
+        // An agent that begins looks for an outcome after it has said so: it finds this one, or is found here.
+        return Ok(match begun.entry(place).await? {
+            None => TakenBack::NotMade,
+            Some(_) => TakenBack::PerhapsBegun,
+        });
+    }
+    loop {
+        // Someone was first; the copy of the stream that answers may be behind.
+        if let Some(outcome) = wish.found().await? {
+            return Ok(TakenBack::Over(outcome));
+        }
+        sleep(STORED).await;
+    }
+}
+
+fn back_in_words(task: &Task, back: Result<TakenBack>) -> String {
+    let (near, pair) = (&task.near, format!("{} → {}", task.sender(), task.receiver()));
+    match back {
+        Ok(TakenBack::NotMade) => format!("the test {pair} is not made"),
+        Ok(TakenBack::PerhapsBegun) => format!(
+            "the agent {near} may just have begun the test {pair}; if so, only the history of {near} gets its record"
         ),
-        Ok(Err(_)) | Err(_) => format!(
-            "goodput: NATS does not answer, so a coordinator may still make the test {pair}"
+        Ok(TakenBack::Begun) => format!(
+            "the test {pair} has begun; the history of {near} gets its record, and that of the coordinator if one runs"
         ),
-    });
+        Ok(TakenBack::Over(_)) => format!("the test {pair} is over"),
+        Err(why) => {
+            let why = exit::in_words(&why);
+            format!("can't take the test {pair} back, so it may still be made: {why}")
+        }
+    }
 }
 
 /// The sites: those of the file, or of the newest turn.
@@ -149,15 +249,14 @@ async fn check_signer(desk: &Desk, mesh: &Mesh, task: &Task, public: &str) -> Re
     Ok(())
 }
 
-/// Makes what is asked for, until the outcome at `place` is there. None: the user ended it.
+/// Makes what is asked for, until the outcome of the wish is there. None: the user ended it.
 async fn alone(
     signer: Option<&Seed>,
-    desk: &Desk,
-    mesh: &Mesh,
+    wish: &Wish,
     (lease, held): (&Lease, Held<'_>),
-    place: &str,
     interrupt: &Interrupt,
 ) -> Result<Option<Vec<u8>>> {
+    let Wish { desk, mesh, .. } = wish;
     let (demand, results) = (Demand::new(&desk.wanted), Results::silent(mesh));
     let fence = lease.fence(desk, &held).await?;
     let public = signer.map(Seed::public);
@@ -184,7 +283,7 @@ async fn alone(
                 // The copy of the stream that answers may be behind.
                 () = sleep(BEAT) => {}
             }
-            if let Ok(Some(outcome)) = desk.places.outcomes.get(place).await {
+            if let Ok(Some(outcome)) = wish.found().await {
                 return Ok(Some(outcome));
             }
         }
@@ -216,4 +315,24 @@ fn report(task: &Task, outcome: &[u8]) -> Result<Exit> {
             Exit::CouldNot
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_takes_a_wish_back_hears_what_becomes_of_the_test() {
+        let mesh = Mesh::parse("x", "[site.a]\n[site.b]\ntarget = \"b\"\n").unwrap();
+        let task = task_between(&mesh, "t", "a", "b").unwrap();
+        let said = |back| back_in_words(&task, back);
+        assert_eq!(said(Ok(TakenBack::NotMade)), "the test a → b is not made");
+        let begun = said(Ok(TakenBack::Begun));
+        assert!(begun.contains("has begun") && begun.contains("if one runs"), "{begun}");
+        let perhaps = said(Ok(TakenBack::PerhapsBegun));
+        assert!(perhaps.contains("may just have begun") && perhaps.contains("only"), "{perhaps}");
+        let refused = said(Err(anyhow!("the stream is full")));
+        assert!(refused.contains("may still be made: the stream is full"), "{refused}");
+        assert!(!refused.contains("does not answer"), "{refused}");
+    }
 }

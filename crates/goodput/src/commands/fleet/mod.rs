@@ -6,11 +6,14 @@
 //! run, ask ──▶ coordinator ──▶ places ──▶ NATS ◀── places ◀── agent
 //! held, fence         a name or the lease, for as long as it is renewed; who has it now
 //! trouble             what is wrong, said once until it has passed; since when NATS is away
+//! saving              records on their way into the history; while it is away, they wait on disk (durable)
+//! unless              what waits for someone who may not answer, until the user ends it
 //! ```
 
 mod agent;
 mod ask;
 mod coordinator;
+mod durable;
 mod fence;
 mod held;
 mod in_history;
@@ -20,7 +23,9 @@ pub(super) mod mesh_file;
 mod places;
 mod plan;
 mod run;
+mod saving;
 mod trouble;
+mod unless;
 
 use std::path::PathBuf;
 

@@ -18,12 +18,15 @@ use goodput_fleet::places::TURN;
 use goodput_fleet::{Mesh, Next, Turn, next, opens_in_s};
 use tokio::time::sleep;
 
-use super::coordinator::{Agents, Demand, FleetMetrics, Folder, Lease, Results, Testing};
+use super::coordinator::{
+    Agents, Demand, FleetMetrics, Folder, Lease, OutcomesRoom, Results, Testing,
+};
 use super::fence::taken_over;
 use super::held::{Held, Lost, Taken};
 use super::mesh_file;
 use super::places::{BEAT, Desk, signer};
 use super::trouble::Trouble;
+use super::unless::unless;
 use crate::args::FleetRunArgs;
 use crate::commands::measured;
 use crate::commands::notifier::Notifier;
@@ -72,36 +75,48 @@ async fn coordinate(
     let (metrics, address) = metrics(args, mesh).await?.unzip();
     let every_s = every_s(args, mesh);
     // Before the lease: a history that is slow would outlive it, and one that can't be opened would leave it behind.
-    let results = tokio::select! {
-        results = Results::of(mesh, metrics, folder) => results?,
-        () = interrupt.raised() => return Ok(interrupted(every_s)),
-    };
-    let desk = Desk::open(&args.nats).await?;
-    if let Some(address) = address {
-        screen::say(format_args!("goodput: metrics on {address}metrics"));
+    let results = unless(interrupt, Results::of(mesh, metrics, folder)).await;
+    let Some(results) = results.transpose()? else { return Ok(interrupted(every_s)) };
+    let stage = Stage { args, mesh, text, every_s, signer: signer.as_ref(), address, interrupt };
+    tokio::select! {
+        ended = stage.coordinate(&results) => ended,
+        // What waits for the history needs no NATS and no lease.
+        never = results.go_on() => never,
     }
-    let notifier = Notifier::connect();
-    notifier.notify("READY=1");
-    let in_turn = RefCell::default();
-    let signer = signer.as_ref();
-    let coordinator =
-        Coordinator { desk: &desk, mesh, text, every_s, signer, results: &results, in_turn };
-    let ended = loop {
-        match coordinator.term(interrupt).await {
-            // A host that was busy or suspended, while another process made one test, is needed again after it.
-            Err(why) if why.is::<Lost>() => {
-                screen::say(format_args!("goodput: {}; standing by", taken_over()));
-            }
-            ended => break ended,
+}
+
+/// Where a coordinator works, or stands by.
+struct Stage<'a> {
+    args: &'a FleetRunArgs,
+    mesh: &'a Mesh,
+    text: String,
+    /// See [`every_s`].
+    every_s: Option<f64>,
+    signer: Option<&'a Seed>,
+    /// Where its metrics are.
+    address: Option<String>,
+    interrupt: &'a Interrupt,
+}
+
+impl Stage<'_> {
+    async fn coordinate(self, results: &Results<'_>) -> Result<Exit> {
+        let Self { args, mesh, text, every_s, signer, address, interrupt } = self;
+        let Some(desk) = unless(interrupt, Desk::open(&args.nats)).await else {
+            return Ok(interrupted(every_s));
+        };
+        let desk = desk?;
+        if let Some(address) = address {
+            screen::say(format_args!("goodput: metrics on {address}metrics"));
         }
-        tokio::select! {
-            () = sleep(BEAT) => {}
-            () = interrupt.raised() => break Ok(interrupted(every_s)),
-        }
-    };
-    notifier.notify("STOPPING=1");
-    results.end().await;
-    ended
+        let notifier = Notifier::connect();
+        notifier.notify("READY=1");
+        let (desk, in_turn, room) = (&desk, RefCell::default(), OutcomesRoom::default());
+        let coordinator = Coordinator { desk, mesh, text, every_s, signer, results, in_turn, room };
+        let ended = coordinator.terms(interrupt).await;
+        notifier.notify("STOPPING=1");
+        results.end().await;
+        ended
+    }
 }
 
 /// Time between the beginnings of two turns, seconds; none: there is one turn, and then the coordinator ends. One that stays waits
@@ -128,9 +143,27 @@ struct Coordinator<'a> {
     results: &'a Results<'a>,
     /// The id of the turn that it was in.
     in_turn: RefCell<Option<String>>,
+    /// What was said of the room of outcomes.
+    room: OutcomesRoom,
 }
 
 impl Coordinator<'_> {
+    /// Coordinates whenever nobody else does, until all is done.
+    async fn terms(&self, interrupt: &Interrupt) -> Result<Exit> {
+        loop {
+            match self.term(interrupt).await {
+                // A host that was busy or suspended, while another process made one test, is needed again after it.
+                Err(why) if why.is::<Lost>() => {
+                    screen::say(format_args!("goodput: {}; standing by", taken_over()));
+                }
+                ended => return ended,
+            }
+            if unless(interrupt, sleep(BEAT)).await.is_none() {
+                return Ok(interrupted(self.every_s));
+            }
+        }
+    }
+
     /// Waits for the lease, and coordinates for as long as it has the lease.
     ///
     /// # Errors
@@ -173,14 +206,13 @@ impl Coordinator<'_> {
             trouble: RefCell::default(),
             room: Testing::room(),
         };
-        let (text, in_turn) = (&*self.text, &self.in_turn);
+        let (text, in_turn, room) = (&*self.text, &self.in_turn, &self.room);
         let (every_s, revision) = (self.every_s, Cell::new(None));
-        let turns = Turns { testing: &testing, text, every_s, revision, in_turn };
+        let turns = Turns { testing: &testing, text, every_s, revision, in_turn, room };
         tokio::select! {
             lost = held.keep() => Err(lost),
             never = demand.collect() => never,
             never = results.watch_agents(&places.agents) => never,
-            never = results.go_on() => never,
             ended = turns.run() => ended,
         }
     }
@@ -211,6 +243,7 @@ struct Turns<'a> {
     revision: Cell<Option<u64>>,
     /// The id of the turn that this process was in.
     in_turn: &'a RefCell<Option<String>>,
+    room: &'a OutcomesRoom,
 }
 
 impl Turns<'_> {
@@ -253,6 +286,8 @@ impl Turns<'_> {
                 },
             };
             self.in_turn.replace(Some(turn.id.clone()));
+            let look = self.room.look(&self.testing.places.outcomes, now_s);
+            unless(self.testing.interrupt, look).await;
             let tasks = goodput_fleet::tasks(mesh, &turn);
             if !self.write(&turn).await?
                 || !self.testing.test(&tasks).await?
@@ -336,10 +371,7 @@ impl Turns<'_> {
     }
 
     async fn interrupted_within(&self, time: Duration) -> bool {
-        tokio::select! {
-            () = sleep(time) => false,
-            () = self.testing.interrupt.raised() => true,
-        }
+        unless(self.testing.interrupt, sleep(time)).await.is_none()
     }
 }
 

@@ -10,12 +10,16 @@ use anyhow::Error;
 use goodput_bus::BusError;
 use goodput_fleet::span;
 
+use super::places::BEAT;
 use crate::{exit, screen};
 
 /// What was not seen for so long has passed: each try takes a few seconds.
 const PASSED: Duration = Duration::from_secs(60);
 /// How long what was asked while NATS was away may fail after it is back: no request waits longer for an answer.
 const LATE: Duration = Duration::from_secs(20);
+/// Whoever had an answer less than this ago reaches NATS: a name or the lease is renewed each [`BEAT`], and a request fails after
+/// five seconds without an answer.
+const REACHED: Duration = BEAT.saturating_add(Duration::from_secs(1));
 
 /// Whether NATS answers this process.
 static NATS: Outage = Outage::new();
@@ -35,16 +39,22 @@ impl Trouble {
         if is_for_good(&why) {
             return Err(why);
         }
-        let is_new = if of_bus(&why).any(BusError::is_away) {
-            NATS.begins(Instant::now())
-        } else {
-            let reason = of_bus(&why).find_map(BusError::reason).map(ToOwned::to_owned);
-            self.is_new(reason.unwrap_or_else(|| exit::in_words(&why)), Instant::now())
-        };
-        if is_new {
+        if self.is_to_be_said(&why, &NATS, Instant::now()) {
             screen::say(format_args!("goodput: {}", trying_again(&why)));
         }
         Ok(())
+    }
+
+    fn is_to_be_said(&mut self, why: &Error, nats: &Outage, now: Instant) -> bool {
+        if of_bus(why).any(BusError::is_away) {
+            match nats.unanswered(now) {
+                Unanswered::New => return true,
+                Unanswered::Known => return false,
+                Unanswered::Alone => {}
+            }
+        }
+        let reason = of_bus(why).find_map(BusError::reason).map(ToOwned::to_owned);
+        self.is_new(reason.unwrap_or_else(|| exit::in_words(why)), now)
     }
 
     /// Says it, unless it was said.
@@ -89,6 +99,17 @@ struct Heard {
     is_away: bool,
 }
 
+/// What it means that something had no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unanswered {
+    /// NATS is away, which is to be said.
+    New,
+    /// That is known, or what was asked is from before it came back.
+    Known,
+    /// Others have answers: only what was asked for has none, such as a stream without a leader.
+    Alone,
+}
+
 impl Outage {
     const fn new() -> Self {
         Self(Mutex::new(Heard { last: None, back: None, is_away: false }))
@@ -98,12 +119,21 @@ impl Outage {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// It does not answer, at `now`. Returns whether that is to be said: not if it is known, or if it may be from before it came
-    /// back.
-    fn begins(&self, now: Instant) -> bool {
+    /// Something had no answer, at `now`.
+    fn unanswered(&self, now: Instant) -> Unanswered {
         let mut heard = self.heard();
-        let is_late = heard.back.is_some_and(|back| now.duration_since(back) < LATE);
-        !is_late && !mem::replace(&mut heard.is_away, true)
+        let is_within =
+            |then: Option<Instant>, time| then.is_some_and(|then| now.duration_since(then) < time);
+        if is_within(heard.back, LATE) {
+            return Unanswered::Known;
+        }
+        if !heard.is_away && is_within(heard.last, REACHED) {
+            return Unanswered::Alone;
+        }
+        match mem::replace(&mut heard.is_away, true) {
+            true => Unanswered::Known,
+            false => Unanswered::New,
+        }
     }
 
     /// It answers, at `now`. Returns what to say if it was said that it does not.
@@ -172,19 +202,36 @@ mod tests {
         assert_eq!(trouble.0.len(), 1, "{trouble:?}");
     }
 
+    /// The lease is renewed every three seconds, and the outcomes have no leader for ten minutes.
+    #[test]
+    fn a_stream_that_alone_has_no_leader_is_said_once_and_nothing_is_back() {
+        let (outage, began) = (Outage::new(), Instant::now());
+        let mut trouble = Trouble::default();
+        let why = "the NATS servers are electing their leader".to_owned();
+        let operation = "read the outcome of t".into();
+        let why = Error::from(BusError::Request { operation, why });
+        let said = (0..200).filter(|turn| {
+            let now = began + Duration::from_secs(3 * turn);
+            assert_eq!(outage.ends(now), None, "it was never away");
+            let later = now + Duration::from_secs(2);
+            trouble.is_to_be_said(&why, &outage, later)
+        });
+        assert_eq!(said.collect::<Vec<_>>(), [0]);
+    }
+
     #[test]
     fn an_outage_is_said_once_and_its_end_with_how_long_it_took() {
         let (outage, began) = (Outage::new(), Instant::now());
         let at = |s| began + Duration::from_secs(s);
         assert_eq!(outage.ends(at(0)), None, "nobody has said that it was away");
-        assert!(outage.begins(at(5)) && !outage.begins(at(6)), "whoever finds it");
+        assert_eq!([5, 6].map(|s| outage.unanswered(at(s))), [Unanswered::New, Unanswered::Known]);
         let back = outage.ends(at(45));
         assert_eq!(back.as_deref(), Some("NATS answers again, 45 s after its last answer"));
         assert_eq!(outage.ends(at(48)), None);
-        assert!(!outage.begins(at(50)), "what was asked before it was back");
-        assert!(outage.begins(at(70)));
+        assert_eq!(outage.unanswered(at(50)), Unanswered::Known, "asked before it was back");
+        assert_eq!(outage.unanswered(at(70)), Unanswered::New);
         let never = Outage::new();
-        assert!(never.begins(at(0)));
+        assert_eq!(never.unanswered(at(0)), Unanswered::New);
         assert_eq!(never.ends(at(9)).as_deref(), Some("NATS answers again"));
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::durable::replace;
+use crate::commands::fleet::durable::replace;
 
 /// The name of the file.
 const FILE: &str = "called";

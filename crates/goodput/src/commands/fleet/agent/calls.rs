@@ -13,7 +13,8 @@ use tokio::sync::OwnedMutexGuard;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::here::Here;
-use super::listener::{Cost, Listener};
+use super::listener::{BEGIN, Cost, Listener};
+use super::purse::Pace;
 use crate::commands::fleet::places::BEAT;
 use crate::commands::fleet::trouble::Trouble;
 use crate::commands::spent::Note;
@@ -25,7 +26,11 @@ const MOST_NOTES: usize = 16;
 const MAX_SHOWN_CHARS: usize = 200;
 /// How long a call waits for the end of another test: the server of one that has ended takes a moment, and an agent of an older
 /// version waits no longer than ten seconds for an answer.
-pub(super) const TURN: Duration = Duration::from_secs(5);
+const TURN: Duration = Duration::from_secs(5);
+/// What it takes at most until this agent listens: its turn comes, and its server begins. Who calls waits for as long.
+pub(super) const OPEN: Duration = TURN.saturating_add(BEGIN);
+/// How long after the latest end of a server its caller may take to say what the test has cost: its history may be slow.
+const SAID: Duration = Duration::from_secs(30);
 /// How often in turn nobody answers at a site that is gone: its connection to the bus may just be made again.
 const GONE: u32 = 2;
 
@@ -35,10 +40,45 @@ struct Open {
     listener: Option<Listener>,
     /// When its caller is asked next; none: never, because an older one can't be asked.
     asks: Option<Instant>,
-    /// What tests may have cost, and what their servers have counted, by their tasks and the words of the sites that called.
-    notes: HashMap<(String, String), (Note, Cost)>,
+    /// What tests may have cost, by their tasks and the words of the sites that called.
+    unsettled: HashMap<(String, String), Unsettled>,
     /// What is refused: whoever may call may do so at any rate, and choose words of the answer.
     trouble: Trouble,
+}
+
+/// A test of which the near agent has not yet said what it cost.
+struct Unsettled {
+    note: Note,
+    /// What its own server has counted.
+    counted: Cost,
+    pace: Pace,
+    /// When it is looked at next.
+    looks: Instant,
+    /// When the near agent was killed, or it would have said it.
+    until: Instant,
+}
+
+/// What is known of what a test costs.
+#[derive(Debug, PartialEq, Eq)]
+enum Known {
+    /// Nothing more than before.
+    Nothing,
+    /// No more than this until the next look.
+    AtMost(Bytes),
+    /// Nobody will say more. It has cost this; absent: what was noted last.
+    Over(Option<Bytes>),
+}
+
+impl Unsettled {
+    /// What is known at `now`. A test whose caller has said nothing for longer than any such test takes costs what its own server
+    /// has counted, if that has ended by itself.
+    fn known(&mut self, now: Instant) -> Known {
+        if self.until <= now {
+            return Known::Over(self.counted.whole());
+        }
+        self.looks = self.until.min(now + BEAT);
+        self.pace.until_the_next(self.counted.bytes()).map_or(Known::Nothing, Known::AtMost)
+    }
 }
 
 /// Why a call is refused.
@@ -56,9 +96,37 @@ fn refused<E: Into<Error>>(kind: &'static str) -> impl FnOnce(E) -> Refused {
 pub(super) async fn answer(here: &Here<'_>, mut questions: Questions) -> Result<()> {
     let mut open = Open::default();
     loop {
+        let looks = open.unsettled.values().map(|unsettled| unsettled.looks).min();
         tokio::select! {
             question = questions.next() => one(here, question?, &mut open).await,
             () = ended(here, &mut open) => open.listener = None,
+            () = until(looks) => look(here, &mut open.unsettled).await,
+        }
+    }
+}
+
+/// Waits for a time; for ever, if there is none.
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Notes what tests cost, for the case that this agent is killed.
+async fn look(here: &Here<'_>, unsettled: &mut HashMap<(String, String), Unsettled>) {
+    let now = Instant::now();
+    let due = unsettled.iter().filter(|(_, one)| one.looks <= now).map(|(of, _)| of.clone());
+    for of in due.collect::<Vec<_>>() {
+        let Some(one) = unsettled.get_mut(&of) else { continue };
+        match one.known(now) {
+            Known::Nothing => {}
+            Known::AtMost(bytes) => here.mark(&one.note, bytes).await,
+            Known::Over(bytes) => {
+                if let (Some(one), Some(bytes)) = (unsettled.remove(&of), bytes) {
+                    here.settle(Some(one.note), bytes).await;
+                }
+            }
         }
     }
 }
@@ -70,16 +138,9 @@ async fn ended(here: &Here<'_>, open: &mut Open) {
         return std::future::pending().await;
     };
     loop {
-        let due = *asks;
-        let is_due = async {
-            match due {
-                Some(due) => sleep_until(due).await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
             () = listener.ended() => return,
-            () = is_due => {}
+            () = until(*asks) => {}
         }
         let is_over = is_over(here, listener, GONE).await;
         *asks = Some(Instant::now() + BEAT);
@@ -146,6 +207,31 @@ async fn opened(
     caller: &str,
     open: &mut Open,
 ) -> Result<Answer, Refused> {
+    // Later, nobody waits for the answer any more, and the server would stand open for nobody.
+    let latest = Instant::now() + OPEN;
+    let (task, left, turn) =
+        timeout_at(latest, admitted(here, invitation, caller, open)).await.map_err(|_| {
+            refused("late")(anyhow!("it could not say in time whether it takes part"))
+        })??;
+    let near = (caller, &*invitation.key);
+    let opened = Listener::open(&task, near, (here.limits.max_rate, left), turn);
+    let opened = timeout_at(latest, opened).await;
+    let late = || Err(anyhow!("the server for the test did not begin in time"));
+    let listener = opened.unwrap_or_else(|_| late()).map_err(refused("listener"))?;
+    note(here, &task, left, &listener, open).await.map_err(refused("budget"))?;
+    let (port, key) = (listener.port, listener.key.to_string());
+    open.listener = Some(listener);
+    open.asks = invitation.can_be_asked.then(|| Instant::now() + BEAT);
+    Ok(Answer::Listening { port, key, most_bytes: left.map(|left| left.0) })
+}
+
+/// The task of an invitation that this agent takes part in, what its budget has left for it, and the right to be in it.
+async fn admitted(
+    here: &Here<'_>,
+    invitation: &Invitation,
+    caller: &str,
+    open: &mut Open,
+) -> Result<(Task, Option<Bytes>, OwnedMutexGuard<()>), Refused> {
     let task = here.opened(&invitation.sealed, Role::Far);
     let task = task.map_err(|bad| refused("task")(anyhow!(bad.why)))?;
     check(here, &task, caller).await?;
@@ -157,14 +243,7 @@ async fn opened(
         let why = anyhow!("it was called for the task {} before", task.id);
         return Err(refused("again")(why));
     }
-    let near = (caller, &*invitation.key);
-    let listener = Listener::open(&task, near, (here.limits.max_rate, left), turn).await;
-    let listener = listener.map_err(refused("listener"))?;
-    note(here, &task, left, &listener, open).await.map_err(refused("budget"))?;
-    let (port, key) = (listener.port, listener.key.to_string());
-    open.listener = Some(listener);
-    open.asks = invitation.can_be_asked.then(|| Instant::now() + BEAT);
-    Ok(Answer::Listening { port, key, most_bytes: left.map(|left| left.0) })
+    Ok((task, left, turn))
 }
 
 /// Refuses a caller that the task does not name, and a task that another coordinator gives out again.
@@ -186,10 +265,13 @@ async fn check(here: &Here<'_>, task: &Task, caller: &str) -> Result<(), Refused
 async fn turn(here: &Here<'_>, open: &mut Open) -> Result<OwnedMutexGuard<()>, Refused> {
     let waits_until = Instant::now() + TURN;
     if let Open { listener: Some(listener), asks, .. } = open {
-        if asks.is_some() && is_over(here, listener, 1).await {
-            listener.close().await;
-        }
-        if timeout_at(waits_until, listener.ended()).await.is_ok() {
+        let ended = async {
+            if asks.is_some() && is_over(here, listener, 1).await {
+                listener.close().await;
+            }
+            listener.ended().await;
+        };
+        if timeout_at(waits_until, ended).await.is_ok() {
             open.listener = None;
         }
     }
@@ -206,11 +288,13 @@ async fn note(
     open: &mut Open,
 ) -> Result<()> {
     let Some(note) = here.begin(task, left).await? else { return Ok(()) };
-    if open.notes.len() >= MOST_NOTES {
-        open.notes.clear();
+    if open.unsettled.len() >= MOST_NOTES {
+        open.unsettled.clear();
     }
     let of = (task.id.clone(), listener.caller.clone());
-    open.notes.insert(of, (note, listener.cost.clone()));
+    let (looks, until) = (Instant::now() + BEAT, listener.closes + SAID);
+    let (counted, pace) = (listener.cost.clone(), Pace::default());
+    open.unsettled.insert(of, Unsettled { note, counted, pace, looks, until });
     Ok(())
 }
 
@@ -222,10 +306,38 @@ async fn closed(here: &Here<'_>, farewell: &Farewell, caller: &str, open: &mut O
         listener.close().await;
         open.listener = None;
     }
-    if let Some((note, counted)) = open.notes.remove(&(task.clone(), caller.to_owned())) {
+    let of = (task.clone(), caller.to_owned());
+    if let Some(Unsettled { note, counted, .. }) = open.unsettled.remove(&of) {
         // Its own server counts, too: who calls may count wrong.
         let bytes = Bytes(bytes.unwrap_or_default()).max(counted.bytes());
         here.settle(Some(note), bytes).await;
     }
     Answer::Closed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_whose_caller_was_killed_counts_with_what_its_server_has_counted() {
+        let began = Instant::now();
+        let after = |s| began + Duration::from_secs(s);
+        let counted = Cost::default();
+        let mut test = Unsettled {
+            note: Note::unkept("x"),
+            counted: counted.clone(),
+            pace: Pace::default(),
+            looks: began,
+            until: after(80),
+        };
+        assert_eq!((test.known(after(3)), test.looks), (Known::Nothing, after(6)));
+        counted.count(500);
+        assert_eq!(test.known(after(6)), Known::AtMost(Bytes(1500)));
+        test.known(after(79));
+        assert_eq!(test.looks, after(80), "no later");
+        assert_eq!(test.known(after(80)), Known::Over(None), "its server was killed, too");
+        counted.has_ended();
+        assert_eq!(test.known(after(80)), Known::Over(Some(Bytes(500))));
+    }
 }

@@ -6,7 +6,7 @@ use goodput_fleet::{End, Outcome};
 use goodput_store::read_record;
 use serde_json::{Result, to_value, to_vec};
 
-use super::thin::thin;
+use crate::commands::fleet::saving::thin::thin;
 
 /// The outcome in at most `room` bytes of JSON: a record loses detail step by step. One that is too long without any becomes
 /// a reason, in the words of the agent at `site`.
@@ -44,8 +44,8 @@ fn thinned(outcome: &Outcome, room: usize) -> Result<Option<Outcome>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::thin::tests::detailed;
     use super::*;
+    use crate::commands::fleet::saving::thin::tests::detailed;
 
     fn length(outcome: &Outcome) -> usize {
         to_vec(outcome).unwrap().len()

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use goodput_fleet::Newest;
 use serde::{Deserialize, Serialize};
 
-use super::durable::replace;
+use crate::commands::fleet::durable::replace;
 use crate::screen;
 
 /// The name of the file.

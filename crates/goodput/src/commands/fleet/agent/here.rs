@@ -15,9 +15,9 @@ use tokio::sync::Mutex;
 use super::called::Called;
 use super::heed::Heed;
 use super::purse::Purse;
-use super::saving::Saving;
 use crate::commands::fleet::held::Held;
 use crate::commands::fleet::places::Places;
+use crate::commands::fleet::saving::Saving;
 use crate::commands::spent::Note;
 
 /// This agent.
@@ -35,7 +35,7 @@ pub(super) struct Here<'a> {
     /// How it logs in to hosts without an agent.
     pub access: Access,
     /// Where its records go.
-    pub saving: Saving,
+    pub saving: &'a Saving,
     /// The key whose signature a task needs; none: it takes any task.
     pub trust: Option<Public>,
     /// The bus.
@@ -90,6 +90,13 @@ impl Here<'_> {
         match self.purse.as_ref().zip(left) {
             Some((purse, left)) => purse.begin(task.most_bytes().unwrap_or(left)).await.map(Some),
             None => Ok(None),
+        }
+    }
+
+    /// Notes what a test that goes on costs at most for the moment.
+    pub async fn mark(&self, note: &Note, bytes: Bytes) {
+        if let Some(purse) = &self.purse {
+            purse.mark(note, bytes).await;
         }
     }
 

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -28,6 +28,8 @@ use crate::{key_files, screen};
 
 /// How long the server may take to begin, or to end.
 pub(super) const BEGIN: Duration = Duration::from_secs(8);
+/// How long the last words of a server that has ended may take.
+const HEARD: Duration = Duration::from_secs(1);
 /// How long it stays open beside the test itself: for the near agent to come, and for both ends to report.
 const BESIDE: Duration = Duration::from_secs(45);
 
@@ -50,7 +52,8 @@ pub(super) struct Listener {
     hears: JoinHandle<()>,
     /// Its key, and the list of keys that it knows.
     _folder: TempDir,
-    closes: Instant,
+    /// When it ends at the latest.
+    pub closes: Instant,
     /// How often its caller was asked in vain, one time after the other.
     pub unheard: u32,
     _turn: OwnedMutexGuard<()>,
@@ -105,9 +108,17 @@ impl Listener {
 
     /// Waits until the server has served its client, or its time is over. May be dropped while it waits.
     pub async fn ended(&mut self) {
+        let closes = self.closes;
         tokio::select! {
-            _ = self.child.wait() => {}
-            () = sleep_until(self.closes) => self.close().await,
+            () = self.gone() => {}
+            () = sleep_until(closes) => self.close().await,
+        }
+    }
+
+    /// Waits for the end of the process. One that ends by itself says before what its test has cost.
+    async fn gone(&mut self) {
+        if self.child.wait().await.is_ok_and(|status| status.success()) {
+            self.cost.has_ended();
         }
     }
 
@@ -118,37 +129,59 @@ impl Listener {
             .map_or(true, |sockets| sockets.iter().any(|one| one.local.port() == self.port))
     }
 
-    /// Ends the server, and waits until its port is closed.
+    /// Ends the server, and waits until its port is closed. May be dropped while it waits, and called again.
     pub async fn close(&mut self) {
         // It stops its flows by itself once its input ends; this host may be too busy for that.
         self.input = None;
-        if timeout(BEGIN, self.child.wait()).await.is_err()
+        if timeout(BEGIN, self.gone()).await.is_err()
             && let Err(why) = self.child.kill().await
         {
             tracing::warn!("can't end the server of task {}: {why}", self.task);
         }
-        // What it has said last.
+        // What it has said last, which is here by now.
         if !self.hears.is_finished() {
-            let _ = timeout(BEGIN, &mut self.hears).await;
+            let _ = timeout(HEARD, &mut self.hears).await;
         }
     }
 }
 
-/// What a test has cost, bytes, as the server counts that is made for it: who calls may say anything. All clones share it.
+/// What a test has cost, as the server counts that is made for it: who calls may say anything. All clones share it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Cost(Arc<AtomicU64>);
+pub(super) struct Cost(Arc<Counted>);
+
+#[derive(Debug, Default)]
+struct Counted {
+    bytes: AtomicU64,
+    /// The server has ended by itself, and has said before what it has counted.
+    is_whole: AtomicBool,
+}
 
 impl Cost {
     /// What is known of it.
     pub fn bytes(&self) -> Bytes {
-        Bytes(self.0.load(Ordering::Relaxed))
+        Bytes(self.0.bytes.load(Ordering::Relaxed))
+    }
+
+    /// The same, if it is all.
+    pub fn whole(&self) -> Option<Bytes> {
+        self.0.is_whole.load(Ordering::Relaxed).then(|| self.bytes())
+    }
+
+    /// The server has counted so much by now.
+    pub fn count(&self, bytes: u64) {
+        self.0.bytes.fetch_max(bytes, Ordering::Relaxed);
+    }
+
+    /// The server has ended by itself.
+    pub fn has_ended(&self) {
+        self.0.is_whole.store(true, Ordering::Relaxed);
     }
 
     /// Hears what the server says until it ends.
     async fn hear(self, mut lines: Lines<BufReader<ChildStdout>>) {
         while let Ok(Some(line)) = lines.next_line().await {
             if let Some(cost) = line.strip_prefix(COST).and_then(|cost| cost.parse().ok()) {
-                self.0.fetch_max(cost, Ordering::Relaxed);
+                self.count(cost);
             }
         }
     }
@@ -221,6 +254,15 @@ fn port(line: &str) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_server_has_counted_is_all_once_it_has_ended_by_itself() {
+        let cost = Cost::default();
+        cost.count(7);
+        assert_eq!((cost.bytes(), cost.whole()), (Bytes(7), None));
+        cost.has_ended();
+        assert_eq!(cost.clone().whole(), Some(Bytes(7)));
+    }
 
     #[test]
     fn a_line_of_a_server_has_the_name_of_the_program_once() {

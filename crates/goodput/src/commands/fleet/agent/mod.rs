@@ -10,7 +10,6 @@
 mod by_ssh;
 mod called;
 mod calls;
-mod durable;
 mod fitting;
 mod heed;
 mod here;
@@ -19,14 +18,10 @@ mod metered;
 mod near;
 mod outbox;
 mod purse;
-mod saving;
 mod target;
 mod tasks;
-mod thin;
-mod waiting;
 
 pub(in crate::commands::fleet) use self::near::beside;
-pub(in crate::commands::fleet) use self::saving::Saving;
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -46,7 +41,9 @@ use self::outbox::Outbox;
 use self::purse::Purse;
 use super::held::{Held, Taken, holder};
 use super::places::{BEAT, EXPIRY, Places, STORED, trusted, word};
+use super::saving::Saving;
 use super::trouble::Trouble;
+use super::unless::unless;
 use crate::args::FleetAgentArgs;
 use crate::commands::measured;
 use crate::commands::notifier::Notifier;
@@ -79,56 +76,90 @@ async fn serve(
     outbox: &Outbox,
     interrupt: &Interrupt,
 ) -> Result<Exit> {
-    let trust = trusted(&args.nats, args.trust.as_deref())?;
     let history = HistoryThread::begin(history)?;
-    let purse = args.budget.map(|limit| Purse::new(history.clone(), &args.name, limit));
-    let saving = Saving::open(history, outbox.folder())?;
-    let called = Called::open(outbox.folder())?;
-    let Some(places) = places(args, &word, interrupt).await? else { return Ok(Exit::Fine) };
-    let heed = Heed::open(outbox.folder(), places.turns.identity())?;
-    let mut announcement = announcement(args);
-    announcement.trusts = trust.as_ref().map(ToString::to_string);
-    if let Some(purse) = &purse {
-        announcement.limits.left = Some(purse.left().await?.bytes());
+    let saving = Saving::open(history.clone(), outbox.folder())?;
+    let stage = Stage { args, word: &word, outbox, saving: &saving, interrupt };
+    tokio::select! {
+        ended = stage.served(history) => ended,
+        // What waits needs no NATS.
+        never = saving.go_on() => never,
     }
-    let value = serde_json::to_value(&announcement)?;
-    let held = match Held::take(&places.agents, &word, value, interrupt, |_| false).await? {
-        Taken::Held(held) => held,
-        Taken::Rival(entry) => bail!(taken(&args.name, &entry)),
-        Taken::Interrupted => return Ok(Exit::Fine),
-    };
-    // Whoever finds the name may ask.
-    let questions = places.bus.questions(&call(&word, "*")).await?;
-    let successors = places.turns.hear(FENCE).await?;
-    let here = Here {
-        site: args.name.clone(),
-        word: word.clone(),
-        session: announcement.session.clone(),
-        limits: announcement.limits.clone(),
-        purse,
-        access: args.access.access(),
-        saving,
-        trust,
-        places: &places,
-        held: &held,
-        heed,
-        called,
-        measuring: RefCell::default(),
-        turn: Arc::default(),
-    };
-    let notifier = Notifier::connect();
-    screen::line(format_args!("{} agent {} at {}", now(), args.name, args.nats.nats))?;
-    notifier.notify("READY=1");
-    let ended = tokio::select! {
-        lost = held.keep() => Err(lost),
-        ended = calls::answer(&here, questions) => ended,
-        ended = tasks::work(&here, outbox, interrupt) => ended,
-        never = announce(&here, announcement, successors) => never,
-        never = here.saving.go_on() => never,
-    };
-    notifier.notify("STOPPING=1");
-    held.release().await;
-    ended.map(|()| Exit::Fine)
+}
+
+/// Where an agent works.
+struct Stage<'a> {
+    args: &'a FleetAgentArgs,
+    /// The word of its site.
+    word: &'a str,
+    outbox: &'a Outbox,
+    saving: &'a Saving,
+    interrupt: &'a Interrupt,
+}
+
+impl Stage<'_> {
+    async fn served(&self, history: HistoryThread) -> Result<Exit> {
+        let Self { args, word, outbox, interrupt, .. } = *self;
+        let trust = trusted(&args.nats, args.trust.as_deref())?;
+        let purse = args.budget.map(|limit| Purse::new(history, &args.name, limit));
+        let called = Called::open(outbox.folder())?;
+        let Some(places) = places(args, word, interrupt).await? else { return Ok(Exit::Fine) };
+        let heed = Heed::open(outbox.folder(), places.turns.identity())?;
+        let mut announcement = announcement(args);
+        announcement.trusts = trust.as_ref().map(ToString::to_string);
+        if let Some(purse) = &purse {
+            // A database may be slow.
+            let Some(left) = unless(interrupt, purse.left()).await else { return Ok(Exit::Fine) };
+            announcement.limits.left = Some(left?.bytes());
+        }
+        let value = serde_json::to_value(&announcement)?;
+        let held = match Held::take(&places.agents, word, value, interrupt, |_| false).await? {
+            Taken::Held(held) => held,
+            Taken::Rival(entry) => bail!(taken(&args.name, &entry)),
+            Taken::Interrupted => return Ok(Exit::Fine),
+        };
+        let here = Here {
+            site: args.name.clone(),
+            word: word.to_owned(),
+            session: announcement.session.clone(),
+            limits: announcement.limits.clone(),
+            purse,
+            access: args.access.access(),
+            saving: self.saving,
+            trust,
+            places: &places,
+            held: &held,
+            heed,
+            called,
+            measuring: RefCell::default(),
+            turn: Arc::default(),
+        };
+        let ended = self.work(&here, announcement).await;
+        held.release().await;
+        ended.map(|()| Exit::Fine)
+    }
+
+    /// Takes part in tests until it is interrupted.
+    async fn work(&self, here: &Here<'_>, announcement: Announcement) -> Result<()> {
+        let Self { args, outbox, interrupt, .. } = *self;
+        let asked = async {
+            // Whoever finds the name may ask.
+            let questions = here.places.bus.questions(&call(&here.word, "*")).await?;
+            anyhow::Ok((questions, here.places.turns.hear(FENCE).await?))
+        };
+        let Some(asked) = unless(interrupt, asked).await else { return Ok(()) };
+        let (questions, successors) = asked?;
+        let notifier = Notifier::connect();
+        screen::line(format_args!("{} agent {} at {}", now(), args.name, args.nats.nats))?;
+        notifier.notify("READY=1");
+        let ended = tokio::select! {
+            lost = here.held.keep() => Err(lost),
+            ended = calls::answer(here, questions) => ended,
+            ended = tasks::work(here, outbox, interrupt) => ended,
+            never = announce(here, announcement, successors) => never,
+        };
+        notifier.notify("STOPPING=1");
+        ended
+    }
 }
 
 /// The places of an agent. While the servers elect their leader, nobody can say what there is: then it waits, and says so.

@@ -11,22 +11,22 @@ use goodput_model::{Bytes, Record};
 use goodput_remote::FarServer;
 use goodput_wire::keys::{PrivateKey, PublicKey};
 use goodput_wire::session::ServerIs;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::by_ssh;
-use super::calls::TURN;
+use super::calls::OPEN;
 use super::here::Here;
 use super::listener::BEGIN;
 use super::metered::{Metered, Most};
-use super::saving;
+use super::purse::Pace;
 use super::target::{self, Far};
-use crate::commands::fleet::places::word;
+use crate::commands::fleet::places::{BEAT, word};
+use crate::commands::fleet::saving;
+use crate::commands::spent::Note;
 use crate::far_end::of_started;
 
 /// What the measurement may take beside its length: to connect, and for both ends to report.
 const BESIDE: Duration = Duration::from_secs(40);
-/// What the far agent may take to answer that it listens: its turn comes, and its server begins.
-const OPEN: Duration = TURN.saturating_add(BEGIN);
 /// What a question may be on its way beside that.
 const WAY: Duration = Duration::from_secs(2);
 
@@ -75,7 +75,10 @@ pub(super) async fn carry_out(
     let (cost, outcome) = match open(here, task, sealed, (far, interrupt)).await {
         Ok(opened) => {
             let test = Metered::new(task, least((left, &task.near), (opened.most, &task.far)));
-            let outcome = measured(&test, task, &opened, interrupt, listener).await;
+            let outcome = tokio::select! {
+                outcome = measured(&test, task, &opened, interrupt, listener) => outcome,
+                never = mark(here, note.as_ref(), &test) => never,
+            };
             if let Some(server) = opened.started {
                 by_ssh::end(server).await;
             }
@@ -89,6 +92,19 @@ pub(super) async fn carry_out(
         close(here, task, cost.map(|cost| cost.0)).await;
     }
     outcome
+}
+
+/// Notes from time to time what the test costs, for the case that this agent is killed: it would count with all that it could
+/// cost. Never ends.
+async fn mark<T>(here: &Here<'_>, note: Option<&Note>, test: &Metered<'_>) -> T {
+    let Some(note) = note else { return std::future::pending().await };
+    let mut pace = Pace::default();
+    loop {
+        sleep(BEAT).await;
+        if let Some(bytes) = pace.until_the_next(test.bytes()) {
+            here.mark(note, bytes).await;
+        }
+    }
 }
 
 /// What both sites pay for, and whose budget ends first; absent: anything.

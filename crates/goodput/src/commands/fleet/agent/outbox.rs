@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use goodput_fleet::Outcome;
 
-use super::durable::replace;
+use crate::commands::fleet::durable::replace;
 
 /// How the name of a whole file ends.
 const ENDING: &str = ".json";
@@ -94,8 +94,8 @@ impl Outbox {
 
 #[cfg(test)]
 mod tests {
-    use super::super::durable::DRAFT;
     use super::*;
+    use crate::commands::fleet::durable::DRAFT;
     use goodput_fleet::End;
 
     #[test]

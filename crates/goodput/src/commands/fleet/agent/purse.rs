@@ -43,9 +43,33 @@ impl Purse {
         })
     }
 
+    /// Notes what the test costs at most for the moment.
+    pub async fn mark(&self, note: &Note, bytes: Bytes) {
+        note.mark(&self.history, bytes).await;
+    }
+
     /// Notes what the test did cost.
     pub async fn settle(&self, note: Note, bytes: Bytes) {
         note.settle(&self.history, bytes).await;
+    }
+}
+
+/// How much a test has cost from one look to the next.
+#[derive(Debug, Default)]
+pub(super) struct Pace {
+    before: u64,
+    /// Between two looks, at most.
+    largest: u64,
+}
+
+impl Pace {
+    /// What a test that has cost `bytes` costs at most until the next look: it may become twice as fast. None while nothing is
+    /// known of how fast it is.
+    pub fn until_the_next(&mut self, bytes: Bytes) -> Option<Bytes> {
+        self.largest = self.largest.max(bytes.0.saturating_sub(self.before));
+        self.before = self.before.max(bytes.0);
+        let next = self.largest.saturating_mul(2);
+        (self.largest > 0).then(|| Bytes(self.before.saturating_add(next)))
     }
 }
 
@@ -72,6 +96,13 @@ mod tests {
     }
 
     #[test]
+    fn a_killed_test_counts_with_what_it_had_cost_and_twice_its_pace() {
+        let mut pace = Pace::default();
+        let costs = [0, 0, 100, 400, 450].map(|bytes| pace.until_the_next(Bytes(bytes)));
+        assert_eq!(costs, [None, None, Some(300), Some(1000), Some(1050)].map(|b| b.map(Bytes)));
+    }
+
+    #[test]
     fn a_history_that_can_t_be_used_is_a_reason_and_no_empty_purse() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("history.db");
@@ -88,6 +119,8 @@ mod tests {
             );
             let note = purse.begin(Bytes(700)).await.unwrap();
             assert_eq!(purse.left().await.unwrap().bytes(), Bytes(0));
+            purse.mark(&note, Bytes(200)).await;
+            assert_eq!(purse.left().await.unwrap().bytes(), Bytes(500), "if it is killed now");
             purse.settle(note, Bytes(100)).await;
             assert_eq!(purse.left().await.unwrap().bytes(), Bytes(600));
             rusqlite::Connection::open(&file).unwrap().execute_batch("DROP TABLE spent").unwrap();

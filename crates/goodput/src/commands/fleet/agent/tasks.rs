@@ -129,12 +129,17 @@ async fn outcome(
         return Ok(None);
     }
     let begun = if is_new { begins(here, task, &place).await? } else { Begun::Now };
+    let is_published = is_published || begun == Begun::TakenBack;
     let is_begun = begun != Begun::Now;
     let seen = Delivered { is_published, is_kept: kept.is_some(), is_begun };
     let outcome = match step(seen) {
         Step::Acknowledge => None,
         Step::Publish => kept,
-        Step::GiveUp => ended(End::Reason(given_up(here, begun, &place))),
+        // NATS may have dropped its outcome since, because there was no room for all.
+        Step::GiveUp => match here.saving.record_of(&task.id).await {
+            Some(record) => ended(End::Record(serde_json::to_value(&record)?)),
+            None => ended(End::Reason(given_up(here, begun, &place))),
+        },
         Step::Measure => ended(measured(here, (task, sealed), delivery, interrupt).await),
     };
     drop(turn);
@@ -150,6 +155,8 @@ enum Begun {
     Before,
     /// Nobody knows: what the key has, no agent has written.
     Unknown,
+    /// Nobody: it has an outcome meanwhile.
+    TakenBack,
 }
 
 impl Begun {
@@ -178,6 +185,10 @@ async fn begins(here: &Here<'_>, task: &Task, place: &str) -> Result<Begun> {
         },
     };
     if who == Begun::Now {
+        // Whoever gives a task up or takes it back looks for the key after that: one of both sees the other.
+        if here.places.outcomes.get(place).await?.is_some() {
+            return Ok(Begun::TakenBack);
+        }
         here.measuring.borrow_mut().insert(task.id.clone());
     }
     Ok(who)

@@ -13,7 +13,7 @@ use goodput_model::{Record, plain_char};
 
 use super::folder::Folder;
 use super::metrics::FleetMetrics;
-use crate::commands::fleet::agent::Saving;
+use crate::commands::fleet::saving::Saving;
 use crate::data_dirs::history;
 use crate::exit::{self, Exit};
 use crate::foreign::foreign;

@@ -1,4 +1,4 @@
-//! Files of an agent that survive a power cut whole.
+//! Files that survive a power cut whole.
 
 use std::fs::{self, File};
 use std::io::{self, Write};

@@ -1,6 +1,9 @@
 //! The records of an agent or a coordinator on their way into the history. While it does not take them, they wait on this
 //! host's disk.
 
+pub(in crate::commands::fleet) mod thin;
+mod waiting;
+
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::path::Path;
@@ -14,7 +17,7 @@ use goodput_store::{StoreError, read_record};
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
-use super::waiting::Waiting;
+use self::waiting::Waiting;
 use crate::commands::fleet::in_history::keep;
 use crate::commands::fleet::places::BEAT;
 use crate::commands::fleet::trouble::Trouble;
@@ -22,7 +25,7 @@ use crate::history_thread::HistoryThread;
 use crate::{exit, screen};
 
 /// How long an outcome waits for a history that answers nobody.
-pub(super) const PATIENCE: Duration = BEAT.saturating_mul(2);
+pub(in crate::commands::fleet) const PATIENCE: Duration = BEAT.saturating_mul(2);
 
 /// What becomes of records while the history is away.
 const WAIT: &str = "records wait on this disk until the history takes them";
@@ -125,6 +128,20 @@ impl Saving {
         // Once it waits: until then, it would seem that all were saved.
         why_not.iter().for_each(|why| self.say(why));
         None
+    }
+
+    /// The record of a task that was saved before, or waits. None: there is none, or nobody knows.
+    pub async fn record_of(&self, task: &str) -> Option<Record> {
+        let waits = self.waiting.all().ok()?.into_iter().find(|waits| waits.task == task);
+        if let Some(record) = waits.and_then(|waits| self.waiting.read(&waits).ok()?) {
+            return Some(record);
+        }
+        let task = task.to_owned();
+        let read = self.history.ask(move |history| match history.with_key(&task)? {
+            Some(id) => Ok(Some(history.get(id)?)),
+            None => Ok(None),
+        });
+        self.history.patiently(PATIENCE, read).await?.ok()?
     }
 
     /// Says why the history did not take a record. Only what may pass by itself will be over at some time.
@@ -328,6 +345,19 @@ mod tests {
             saving.is_back();
             assert!(!saving.is_away.get() && !saving.is_said.get());
             assert!(saving.save_record("t-2", Arc::new(record("nas"))).await.is_some());
+        });
+    }
+
+    #[test]
+    fn the_record_of_a_task_is_found_in_the_history_and_while_it_waits() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_file, saving) = with_history(folder.path());
+        run(async {
+            assert_eq!(saving.record_of("t-1").await, None);
+            saving.save_record("t-1", Arc::new(record("nas"))).await;
+            assert_eq!(saving.record_of("t-1").await, Some(record("nas")));
+            saving.waiting.keep("t-2", &record("other")).unwrap();
+            assert_eq!(saving.record_of("t-2").await, Some(record("other")));
         });
     }
 

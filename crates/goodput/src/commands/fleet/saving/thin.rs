@@ -4,7 +4,7 @@ use goodput_model::{End, Known, Record, Sample};
 
 /// Leaves out every second sample of both ends. Counts go on from sample to sample, so sums and rates between any two that are
 /// left stay as they are. `false`: there is nothing more to leave out.
-pub(super) fn thin(record: &mut Record) -> bool {
+pub(in crate::commands::fleet) fn thin(record: &mut Record) -> bool {
     let [near, far] = [&mut record.ends.near, &mut record.ends.far].map(halved);
     if near.is_none() && far.is_none() {
         return false;
@@ -37,7 +37,7 @@ fn mean_time(first: &Sample, last: &Sample, samples: usize) -> f64 {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(in crate::commands::fleet) mod tests {
     use super::*;
 
     /// A record with 101 samples, of which every tenth has details.

@@ -10,8 +10,8 @@ use anyhow::{Context, Result};
 use goodput_model::Record;
 use goodput_store::{RecordError, read_record};
 
-use super::durable::replace;
 use super::thin::thin;
+use crate::commands::fleet::durable::replace;
 use crate::screen;
 
 /// The directory.
@@ -20,8 +20,10 @@ const FOLDER: &str = "unsaved";
 const ENDING: &str = ".json";
 /// What is added to the name of one that is no record.
 const BAD: &str = ".bad";
-/// How many files that are no records are kept, for whoever looks for the reason.
+/// How many files that are no records are kept, for whoever looks for the reason, and their bytes: the newest of them that fit,
+/// but always the newest.
 const MOST_BAD: usize = 8;
+const MOST_BAD_BYTES: u64 = 8 << 20;
 /// What may wait, bytes: some hundred records of ten seconds, each with all of its detail, and thousands without.
 const MOST_BYTES: u64 = 64 << 20;
 
@@ -63,12 +65,26 @@ impl Waiting {
 
     /// All of them.
     pub fn all(&self) -> Result<Vec<Waits>> {
+        self.ending_with("")
+    }
+
+    /// The files of records whose names end with this, the first one first.
+    fn ending_with(&self, ending: &str) -> Result<Vec<Waits>> {
         let read = || format!("can't read the directory {}", self.folder.display());
         let entries = self.folder.read_dir().with_context(read)?;
         let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
-        let mut all: Vec<_> = names.filter_map(|name| Waits::named(&name)).collect();
+        let named = |name: String| Waits::named(name.strip_suffix(ending)?);
+        let mut all: Vec<_> = names.filter_map(named).collect();
         all.sort_by_key(|waits| waits.number);
         Ok(all)
+    }
+
+    /// The number of the next one: after those that wait, and after those that were set aside, so that these are in their order,
+    /// too.
+    fn next_number(&self, waiting: &[Waits], lean: u64) -> Result<u64> {
+        let bad = self.ending_with(BAD)?;
+        let last = [waiting, &bad[..]].map(|all| all.last().map_or(0, |last| last.number + 1));
+        Ok(last.into_iter().fold(lean, u64::max))
     }
 
     /// Has the record of a task wait behind the others; on return it is on disk. If there is no room, the oldest lose their
@@ -79,7 +95,7 @@ impl Waiting {
         if before.iter().any(|waits| waits.task == task) {
             return Ok(());
         }
-        let number = before.last().map_or(0, |last| last.number + 1).max(*lean);
+        let number = self.next_number(&before, *lean)?;
         self.write(&Waits { number, task: task.into() }, record)?;
         self.make_room(&mut lean)
     }
@@ -94,7 +110,7 @@ impl Waiting {
                 other.remove(&waits)?;
                 continue;
             }
-            let number = own.last().map_or(0, |last| last.number + 1).max(*lean);
+            let number = self.next_number(&own, *lean)?;
             let (from, here) = (other.file(&waits), Waits { number, ..waits });
             let moved = fs::rename(&from, self.file(&here));
             moved.with_context(|| format!("can't move {}", from.display()))?;
@@ -195,15 +211,14 @@ impl Waiting {
 
     /// Of the files that are no records, only the newest are kept.
     fn forget_bad(&self) -> Result<()> {
-        let read = || format!("can't read the directory {}", self.folder.display());
-        let entries = self.folder.read_dir().with_context(read)?;
-        let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
-        let number = |name: &String| Some(Waits::named(name.strip_suffix(BAD)?)?.number);
-        let mut bad: Vec<_> = names.filter_map(|name| Some((number(&name)?, name))).collect();
-        bad.sort();
-        for (_, name) in bad.iter().rev().skip(MOST_BAD) {
-            let file = self.folder.join(name);
-            fs::remove_file(&file).with_context(|| format!("can't remove {}", file.display()))?;
+        let mut bytes = 0;
+        for (newer, bad) in self.ending_with(BAD)?.iter().rev().enumerate() {
+            let file = self.folder.join(bad.name() + BAD);
+            bytes += fs::metadata(&file).map_or(0, |of| of.len());
+            if newer >= MOST_BAD || (newer > 0 && bytes > MOST_BAD_BYTES) {
+                let removed = fs::remove_file(&file);
+                removed.with_context(|| format!("can't remove {}", file.display()))?;
+            }
         }
         Ok(())
     }
@@ -226,9 +241,9 @@ impl Waiting {
 
 #[cfg(test)]
 mod tests {
-    use super::super::durable::DRAFT;
     use super::super::thin::tests::detailed;
     use super::*;
+    use crate::commands::fleet::durable::DRAFT;
 
     fn record() -> Record {
         read_record(include_str!("../../../report/example/record.json")).unwrap()
@@ -304,6 +319,41 @@ mod tests {
             .filter(|number| waiting.folder.join(format!("{number}-t.json.bad")).exists())
             .collect();
         assert_eq!(left, (all - MOST_BAD as u64..all).collect::<Vec<_>>());
+    }
+
+    /// Nothing waits any more, and this process is a new one.
+    #[test]
+    fn a_file_that_is_no_record_is_newer_than_those_before_it_also_after_a_restart() {
+        let folder = tempfile::tempdir().unwrap();
+        let waiting = Waiting::open(folder.path()).unwrap();
+        for number in 10..10 + MOST_BAD {
+            fs::write(waiting.folder.join(format!("{number}-t.json.bad")), "{").unwrap();
+        }
+        let again = Waiting::open(folder.path()).unwrap();
+        again.keep("u", &record()).unwrap();
+        let newest = again.all().unwrap().remove(0);
+        fs::write(again.file(&newest), "{").unwrap();
+        assert_eq!(again.read(&newest).unwrap(), None);
+        let bad = again.ending_with(BAD).unwrap();
+        assert_eq!(bad.len(), MOST_BAD);
+        assert_eq!((bad[0].number, bad.last()), (11, Some(&newest)));
+    }
+
+    #[test]
+    fn files_that_are_no_records_have_little_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let waiting = Waiting::open(folder.path()).unwrap();
+        for (number, bytes) in [(1, 1), (2, MOST_BAD_BYTES / 2), (3, MOST_BAD_BYTES / 2), (4, 7)] {
+            let file = waiting.folder.join(format!("{number}-t.json.bad"));
+            fs::File::create(file).unwrap().set_len(bytes).unwrap();
+        }
+        waiting.forget_bad().unwrap();
+        let numbers = |all: Vec<Waits>| all.iter().map(|bad| bad.number).collect::<Vec<_>>();
+        assert_eq!(numbers(waiting.ending_with(BAD).unwrap()), [3, 4]);
+        let file = waiting.folder.join("5-t.json.bad");
+        fs::File::create(file).unwrap().set_len(2 * MOST_BAD_BYTES).unwrap();
+        waiting.forget_bad().unwrap();
+        assert_eq!(numbers(waiting.ending_with(BAD).unwrap()), [5], "the newest stays");
     }
 
     #[test]
