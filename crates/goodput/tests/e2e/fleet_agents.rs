@@ -75,12 +75,12 @@ fn a_server_whose_caller_is_gone_ends_and_holds_up_no_other_test() {
     let expires_s = jiff::Timestamp::now().as_second() + 3600;
     let call = |id: &str, near: &str| {
         let task = serde_json::json!({
-            "format": 2, "id": id, "near": near, "far": "a", "target": "127.0.0.1", "direction": "send",
+            "format": goodput_fleet::FORMAT, "id": id, "near": near, "far": "a", "target": "127.0.0.1", "direction": "send",
             "length_s": 600.0, "rate": null, "expires_s": expires_s, "token": 0,
         });
         let open = serde_json::json!({ "open": {
-            "format": 2, "key": "x25519:RaPJSx1Bmyen+ag5rKZDiwtExfqVSn8yLXMWFfOZ1mg", "can_be_asked": true,
-            "sealed": { "format": 2, "task": task.to_string(), "signature": null },
+            "format": goodput_fleet::FORMAT, "key": "x25519:RaPJSx1Bmyen+ag5rKZDiwtExfqVSn8yLXMWFfOZ1mg", "can_be_asked": true,
+            "sealed": { "format": goodput_fleet::FORMAT, "task": task.to_string(), "signature": null },
         }});
         fleet.nats.publish(&format!("goodput.call.a.{near}"), &open.to_string());
     };

@@ -131,6 +131,33 @@ fn a_coordinator_that_waits_takes_over_from_one_that_was_killed() {
     assert!(said.contains("going on with the turn"), "{said}");
 }
 
+/// The history was away when this one coordinated, and it stands by since.
+#[test]
+fn a_coordinator_that_stands_by_saves_what_waits_for_its_history() {
+    let Some(fleet) = Fleet::new() else { return };
+    let mesh = fleet.mesh(&PAIR.replace("[test]", "[test]\nevery = \"1h\""));
+    let (first, second) = (Home::new(), Home::new());
+    let mut works = fleet.coordinate(&first, &["run", &mesh]);
+    let mut said = BufReader::new(works.stderr.take().expect("stderr is piped")).lines();
+    until("this process is now the coordinator", &mut said);
+    let mut waits = fleet.coordinate(&second, &["run", &mesh]);
+    let mut said = BufReader::new(waits.stderr.take().expect("stderr is piped")).lines();
+    until("waiting: a coordinator runs", &mut said);
+    let folders = std::fs::read_dir(second.path().join("state/fleet")).expect("it is there");
+    let folder = folders.flatten().next().expect("it has one").path().join("unsaved");
+    let record = include_str!("../../src/report/example/record.json");
+    // In one step: it looks every few seconds.
+    std::fs::write(second.path().join("new"), record).expect("it is ours");
+    std::fs::rename(second.path().join("new"), folder.join("0-t.json")).expect("it is ours");
+    wait_for("the record to be in the history", || {
+        !folder.join("0-t.json").exists() && records(second.path()).len() == 1
+    });
+    for mut child in [works, waits] {
+        child.kill().expect("it runs");
+        child.wait().expect("it is ours");
+    }
+}
+
 /// As a service manager ends what it has started: nothing has failed.
 #[test]
 fn a_coordinator_that_waits_or_goes_on_ends_well_when_it_is_asked_to() {
