@@ -28,7 +28,7 @@ const REFUSED: [&str; 5] =
 const OTHERS: [&str; 6] = ["cake", "fq", "sfq", "pie", "fq_codel", "default"];
 /// A queueing discipline as tc(8) makes it, a setting of one of its parameters, two values, and what tc(8) prints for
 /// the second.
-const PARAMETERS: [(&str, &str, [&str; 2], &str); 12] = [
+const PARAMETERS: [(&str, &str, [&str; 2], &str); 32] = [
     (FQ_CODEL, "qdisc.fq_codel.limit", ["10240", "1000"], "limit 1000p"),
     (FQ_CODEL, "qdisc.fq_codel.target", ["5000", "20000"], "target 20ms"),
     (FQ_CODEL, "qdisc.fq_codel.interval", ["90000", "300000"], "interval 300ms"),
@@ -41,6 +41,26 @@ const PARAMETERS: [(&str, &str, [&str; 2], &str); 12] = [
     (CAKE, "qdisc.cake.bandwidth", ["none", "90mbit"], "bandwidth 90Mbit"),
     (CAKE, "qdisc.cake.rtt", ["100000", "20000"], "rtt 20ms"),
     (CAKE, "qdisc.cake.ack_filter", ["aggressive", "on"], "ack-filter"),
+    (FQ_CODEL, "qdisc.fq_codel.memory_limit", ["32M", "4M"], "memory_limit 4Mb"),
+    (FQ, "qdisc.fq.initial_quantum", ["15140", "30280"], "initial_quantum 30280b"),
+    (FQ, "qdisc.fq.pacing", ["on", "off"], "nopacing"),
+    (FQ, "qdisc.fq.refill_delay", ["40000", "100000"], "refill_delay 100ms"),
+    (FQ, "qdisc.fq.orphan_mask", ["1023", "65535"], "orphan_mask 65535"),
+    (FQ, "qdisc.fq.low_rate_threshold", ["550kbit", "1mbit"], "low_rate_threshold 1Mbit"),
+    (FQ, "qdisc.fq.ce_threshold", ["4294967295", "5000"], "ce_threshold 5ms"),
+    (FQ, "qdisc.fq.timer_slack", ["10000", "50000"], "timer_slack 50us"),
+    (FQ, "qdisc.fq.horizon", ["10000000", "2000000"], "horizon 2s"),
+    (FQ, "qdisc.fq.horizon_drop", ["on", "off"], "horizon_cap"),
+    (CAKE, "qdisc.cake.diffserv", ["diffserv3", "diffserv4"], "diffserv4"),
+    (CAKE, "qdisc.cake.flowmode", ["triple-isolate", "flows"], " flows "),
+    (CAKE, "qdisc.cake.nat", ["off", "on"], " nat "),
+    (CAKE, "qdisc.cake.wash", ["off", "on"], " wash "),
+    (CAKE, "qdisc.cake.ingress", ["off", "on"], "ingress"),
+    (CAKE, "qdisc.cake.split_gso", ["on", "off"], "no-split-gso"),
+    (CAKE, "qdisc.cake.atm", ["noatm", "ptm"], "ptm"),
+    (CAKE, "qdisc.cake.overhead", ["raw", "44"], "overhead 44"),
+    (CAKE, "qdisc.cake.mpu", ["0", "64"], "mpu 64"),
+    (CAKE, "qdisc.cake.memlimit", ["0", "8388608"], "memlimit 8Mb"),
 ];
 const FQ_CODEL: &str = "fq_codel limit 777 flows 64 target 7ms interval 70ms quantum 600 noecn";
 const FQ: &str = "fq limit 5000 flow_limit 50 quantum 3000 initial_quantum 9000 maxrate 100mbit";

@@ -36,7 +36,20 @@ pub(crate) enum Form {
     LongRate,
     /// Words for 0, 1, 2, in 32 bits.
     Words(&'static [&'static str]),
+    /// Words for 0, 1, in 8 bits.
+    ByteWords(&'static [&'static str]),
+    /// Bytes with a sign, 32 bits; none of them count while the attribute `raw` is there.
+    Overhead {
+        /// That attribute.
+        raw: u16,
+    },
 }
+
+/// The text for no overhead of cake's own.
+const RAW: &str = "raw";
+
+/// What tc-cake(8) takes as overhead, bytes.
+const OVERHEAD: RangeInclusive<i32> = -64..=256;
 
 /// The text for no rate.
 const NO_RATE: &str = "none";
@@ -49,7 +62,13 @@ impl Machine for QdiscParameter {
     fn write(&self, setting: &SettingRef, value: &str) -> Result<(), SettingError> {
         let mut netlink = device::netlink(setting)?;
         let (qdisc, _) = self.find(&mut netlink, setting)?;
-        let bytes = attribute(self.attribute, &self.bytes(setting, value)?);
+        let mut bytes = attribute(self.attribute, &self.bytes(setting, value)?);
+        if let Form::Overhead { raw } = self.form
+            && value == RAW
+        {
+            // The kernel takes the overhead first, which then counts no more (net/sched/sch_cake.c `cake_change`).
+            bytes.extend(attribute(raw, &0u32.to_ne_bytes()));
+        }
         // A time is written such that it reads back as `value`.
         let options = match self.form {
             Form::Micros(_) => QdiscOptions::to_read_back(self.kind, &bytes),
@@ -62,6 +81,9 @@ impl Machine for QdiscParameter {
 
     fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
         let bytes = self.bytes(setting, value)?;
+        if matches!(self.form, Form::Overhead { .. }) && value == RAW {
+            return Ok(RAW.into());
+        }
         let text = self.text(&bytes).unwrap_or_else(|| value.into());
         Ok(match (&self.form, text.parse()) {
             (Form::Micros(_), Ok(us)) => kept_time(self.kind, self.attribute, us).to_string(),
@@ -95,6 +117,11 @@ impl QdiscParameter {
 
     fn value_in(&self, qdisc: &Qdisc) -> Option<String> {
         let options = qdisc.options.to_bytes();
+        if let Form::Overhead { raw } = self.form
+            && attributes(&options).any(|(id, _)| id == raw)
+        {
+            return Some(RAW.into());
+        }
         let found = attributes(&options).find(|(id, _)| *id == self.attribute);
         found.and_then(|(_, value)| self.text(value))
     }
@@ -105,8 +132,12 @@ impl QdiscParameter {
             let rate = u64::from_ne_bytes(*value.first_chunk()?);
             return Some(if rate == 0 { NO_RATE.into() } else { shaped::rate_text(rate) });
         }
+        if let Form::ByteWords(words) = self.form {
+            return Some((*words.get(usize::from(*value.first()?))?).into());
+        }
         let number = u32::from_ne_bytes(*value.first_chunk()?);
         Some(match self.form {
+            Form::Overhead { .. } => number.cast_signed().to_string(),
             Form::Rate if number == u32::MAX => NO_RATE.into(),
             Form::Rate => shaped::rate_text(number.into()),
             Form::Words(words) => (*words.get(number as usize)?).into(),
@@ -134,14 +165,24 @@ impl QdiscParameter {
                 let words = || format!("it must be {} to {} bytes", range.start(), range.end());
                 number.ok_or_else(|| bad(setting, text, words()))?
             }
-            Form::Words(words) => {
-                let place = words.iter().position(|word| *word == text);
-                let why = || format!("it must be one of {}", words.join(", "));
-                place.ok_or_else(|| bad(setting, text, why()))? as u32
+            Form::Words(words) => place(setting, words, text)? as u32,
+            Form::ByteWords(words) => return Ok(vec![place(setting, words, text)? as u8]),
+            Form::Overhead { .. } if text == RAW => 0,
+            Form::Overhead { .. } => {
+                let bytes = text.parse().ok().filter(|bytes| OVERHEAD.contains(bytes));
+                let (least, most) = (OVERHEAD.start(), OVERHEAD.end());
+                let why = || format!("it must be {RAW}, or {least} to {most} bytes");
+                bytes.ok_or_else(|| bad(setting, text, why()))?.cast_unsigned()
             }
         };
         Ok(number.to_ne_bytes().to_vec())
     }
+}
+
+/// The number of a word.
+fn place(setting: &SettingRef, words: &[&'static str], text: &str) -> Result<usize, SettingError> {
+    let place = words.iter().position(|word| *word == text);
+    place.ok_or_else(|| bad(setting, text, format!("it must be one of {}", words.join(", "))))
 }
 
 #[cfg(test)]
@@ -167,6 +208,10 @@ mod tests {
         assert_eq!(normalised(Form::LongRate, "none").unwrap(), "none");
         assert_eq!(normalised(Form::Words(&["off", "on"]), "on").unwrap(), "on");
         assert_eq!(normalised(Form::Size(1..=1 << 20), "64K").unwrap(), "65536");
+        assert_eq!(normalised(Form::ByteWords(&["off", "on"]), "on").unwrap(), "on");
+        for overhead in ["raw", "-4", "0", "44"] {
+            assert_eq!(normalised(Form::Overhead { raw: 12 }, overhead).unwrap(), overhead);
+        }
     }
 
     #[test]
@@ -177,6 +222,8 @@ mod tests {
             (Form::Rate, "40gbit", "below 34.3 Gbit/s"),
             (Form::Size(100..=200), "50", "100 to 200 bytes"),
             (Form::Words(&["off", "on"]), "yes", "one of off, on"),
+            (Form::ByteWords(&["off", "on"]), "2", "one of off, on"),
+            (Form::Overhead { raw: 12 }, "257", "raw, or -64 to 256 bytes"),
         ] {
             let said = normalised(form, text).unwrap_err();
             assert!(said.contains(words), "{said}");
@@ -200,6 +247,21 @@ mod tests {
                 .iter()
                 .any(|kind| s.id.starts_with(&format!("qdisc.{kind}.")))
         });
-        assert_eq!(of_tables.count(), 12);
+        assert_eq!(of_tables.count(), 32);
+    }
+
+    #[test]
+    fn an_overhead_counts_unless_cake_takes_lengths_as_they_are() {
+        let of = parameter(Form::Overhead { raw: 12 });
+        let with = |options: &[Vec<u8>]| {
+            let options = QdiscOptions::Other(options.concat());
+            of.value_in(&Qdisc::root(1, "fq_codel", options))
+        };
+        let overhead = attribute(1, &(-4i32).to_ne_bytes());
+        assert_eq!(with(std::slice::from_ref(&overhead)).as_deref(), Some("-4"));
+        assert_eq!(with(&[overhead, attribute(12, &0u32.to_ne_bytes())]).as_deref(), Some("raw"));
+        let word = parameter(Form::ByteWords(&["off", "on"]));
+        let options = QdiscOptions::Other(attribute(1, &[1]));
+        assert_eq!(word.value_in(&Qdisc::root(1, "fq_codel", options)).as_deref(), Some("on"));
     }
 }
