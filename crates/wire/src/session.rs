@@ -367,6 +367,9 @@ pub enum SettingRequest {
     /// Answer with this text, letters and digits of at most [`MAX_ECHO_BYTES`]. It fills more than one packet in each direction.
     /// A session whose peer does not know this request answers it.
     Echo(String),
+    /// Answer with all of these texts, each like that of [`SettingRequest::Echo`], and at most [`MAX_ECHO_TEXTS`]: packets may be
+    /// longer than one of them. A session whose peer does not know this request asks it to echo the first text, or answers it.
+    EchoAll(Vec<String>),
     /// Leave in effect what was tried and not confirmed yet: full packets still get through. A session whose peer does not
     /// know this request answers it.
     Confirm,
@@ -380,6 +383,10 @@ pub const CONFIRM_TIME: Duration = Duration::from_secs(8);
 
 /// Longest text of [`SettingRequest::Echo`], bytes: that of any text of a message.
 pub const MAX_ECHO_BYTES: usize = 4096;
+
+/// Most texts of a [`SettingRequest::EchoAll`]: the answer is a message of a quiet conversation, of which a peer takes 64 KiB,
+/// and several such answers a second.
+pub const MAX_ECHO_TEXTS: usize = 8;
 
 impl std::fmt::Display for SettingRequest {
     /// As text, for a log. A client's value is quoted.
@@ -396,6 +403,9 @@ impl std::fmt::Display for SettingRequest {
                 write!(f, "change {setting} to {value:?}, to be confirmed")
             }
             Self::Echo(text) => write!(f, "echo {} bytes", text.len()),
+            Self::EchoAll(texts) => {
+                write!(f, "echo {} bytes", texts.iter().map(String::len).sum::<usize>())
+            }
             Self::Confirm => f.write_str("confirm what was tried"),
             Self::Restore => f.write_str("put everything back"),
         }

@@ -8,8 +8,8 @@ use goodput_model::{Host, Plan, SettingRef, SocketOptions, TcpInfo};
 use goodput_wire::error::WireError;
 use goodput_wire::far_end::FarEnd;
 use goodput_wire::session::{
-    Action, CONFIRM_TIME, ClientConfig, ClientKey, ClockOffset, Input, SettingRefusal,
-    SettingRequest,
+    Action, CONFIRM_TIME, ClientConfig, ClientKey, ClockOffset, Input, MAX_ECHO_TEXTS,
+    SettingRefusal, SettingRequest,
 };
 
 use crate::clock::host_clock;
@@ -230,14 +230,30 @@ impl Client {
 
     /// Sends full packets there and back.
     async fn echo(&mut self) -> Result<(), EngineError> {
-        let text = full_packets();
-        let back = self.setting(SettingRequest::Echo(text.clone())).await?;
-        if back == text {
+        let texts = full_packets(texts_for(self.longest_packet()));
+        let (first, whole) = (texts.first().cloned().unwrap_or_default(), texts.concat());
+        let request = match texts.len() {
+            1 => SettingRequest::Echo(first.clone()),
+            _ => SettingRequest::EchoAll(texts),
+        };
+        let back = self.setting(request).await?;
+        // A server that knows no echo of several texts has answered the first one.
+        if back == whole || back == first {
             return Ok(());
         }
-        let why = format!("{} bytes came back of an echo of {}", back.len(), text.len());
+        let why = format!("{} bytes came back of an echo of {}", back.len(), whole.len());
         let failure = WireError::Protocol(why);
         Err(EngineError::Wire { target: self.target.text.clone(), failure })
+    }
+
+    /// Longest packet that the control connection may have in either direction, bytes, as far as this end knows: that of the path
+    /// from here, and that which this end's device takes (tcp(7)). Of the latter, the far end knows the payload behind the
+    /// shortest headers.
+    fn longest_packet(&self) -> u64 {
+        let counts = self.control_counts();
+        let of = |get: fn(&TcpInfo) -> Option<u64>| counts.as_ref().and_then(get).unwrap_or(0);
+        of(|counts| counts.pmtu_bytes)
+            .max(of(|counts| counts.advmss_bytes) + SHORTEST_HEADERS_BYTES)
     }
 
     /// The same in a conversation of its own. A server that refuses another client answers, and so can be reached.
@@ -309,14 +325,24 @@ impl Client {
 }
 
 /// Bytes of a text that crosses the connection in both directions: two full packets of Ethernet's usual MTU, although the
-/// connection may compress it by a quarter. No text of a message may be much longer. Of jumbo frames, only a run shows whether they
-/// get through.
+/// connection may compress it by a quarter. No text of a message may be much longer.
 const ECHO_BYTES: usize = 4000;
 
-/// Letters and digits that no compression makes much shorter.
-fn full_packets() -> String {
+/// Headers of IPv4 and TCP without options, bytes (RFC 791, RFC 9293).
+const SHORTEST_HEADERS_BYTES: u64 = 40;
+
+/// How many texts fill two packets of this length, bytes, compressed by a quarter. Of packets of more than 12 kB, which no Ethernet
+/// has, they fill a part.
+fn texts_for(packet: u64) -> usize {
+    let needed = (2 * packet * 4 / 3).div_ceil(ECHO_BYTES as u64);
+    (needed as usize).clamp(1, MAX_ECHO_TEXTS)
+}
+
+/// So many texts of letters and digits that no compression makes much shorter.
+fn full_packets(texts: usize) -> Vec<String> {
     use rand::distr::{Alphanumeric, SampleString};
-    Alphanumeric.sample_string(&mut rand::rng(), ECHO_BYTES)
+    let text = || Alphanumeric.sample_string(&mut rand::rng(), ECHO_BYTES);
+    std::iter::repeat_with(text).take(texts).collect()
 }
 
 async fn next(conversation: &mut Conversation, target: &Target) -> Result<Action, EngineError> {
@@ -352,5 +378,20 @@ pub(crate) fn unexpected(target: &Target, action: &Action) -> EngineError {
     EngineError::Wire {
         target: target.text.clone(),
         failure: WireError::Protocol(format!("{action:?} was not expected now")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_echo_fills_two_packets_of_the_path_even_if_it_is_compressed_by_a_quarter() {
+        for (packet, texts) in [(0, 1), (576, 1), (1500, 1), (4000, 3), (9000, 6), (9216, 7)] {
+            assert_eq!(texts_for(packet), texts, "{packet}");
+            let bytes: usize = full_packets(texts).iter().map(String::len).sum();
+            assert!(bytes as u64 * 3 / 4 >= 2 * packet, "{packet}");
+        }
+        assert_eq!(texts_for(65_536), MAX_ECHO_TEXTS);
     }
 }

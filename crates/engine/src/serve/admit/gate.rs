@@ -83,7 +83,10 @@ impl Gate<'_> {
             SettingRequest::Apply(setting, _) | SettingRequest::Try(setting, _) => {
                 self.settings.check_change(setting)
             }
-            SettingRequest::Echo(_) | SettingRequest::Confirm | SettingRequest::Restore => Ok(()),
+            SettingRequest::Echo(_)
+            | SettingRequest::EchoAll(_)
+            | SettingRequest::Confirm
+            | SettingRequest::Restore => Ok(()),
         };
         checked.map_err(|error| SettingRefusal {
             not_permitted: error.not_permitted(),
@@ -123,6 +126,7 @@ mod tests {
             (None, read(rmem)),
             (None, SettingRequest::Restore),
             (None, SettingRequest::Echo("a".into())),
+            (None, SettingRequest::EchoAll(vec!["a".into()])),
             (None, SettingRequest::Confirm),
             (Some(&Credential::User("mario".into())), read(rmem)),
             (Some(&Credential::Token { settings: false }), read(rmem)),

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use goodput_model::SettingRef;
 use goodput_settings::helper::{Helper, Request, Work};
-use goodput_wire::session::{MAX_ECHO_BYTES, SettingRefusal, SettingRequest};
+use goodput_wire::session::{MAX_ECHO_BYTES, MAX_ECHO_TEXTS, SettingRefusal, SettingRequest};
 
 use super::unconfirmed::Unconfirmed;
 
@@ -35,7 +35,10 @@ impl SessionSettings {
         match request {
             SettingRequest::Read(setting) => self.ask(Work::Read(setting.clone())),
             SettingRequest::Check(arm) => self.ask(Work::Check(arm.clone())),
-            SettingRequest::Apply(setting, value) => self.apply(setting, value),
+            SettingRequest::Apply(setting, value) => {
+                self.unconfirmed.superseded(setting);
+                self.apply(setting, value)
+            }
             SettingRequest::Try(setting, value) => {
                 let before = self.ask(Work::Read(setting.clone()))?;
                 let made = self.apply(setting, value)?;
@@ -43,6 +46,7 @@ impl SessionSettings {
                 Ok(made)
             }
             SettingRequest::Echo(text) => echo(text),
+            SettingRequest::EchoAll(texts) => echo_all(texts),
             SettingRequest::Confirm => match self.unconfirmed.confirm() {
                 Ok(()) => Ok("confirmed".into()),
                 Err(why) => Err(SettingRefusal { why, ..Default::default() }),
@@ -61,11 +65,15 @@ impl SessionSettings {
         self.unconfirmed.due()
     }
 
-    /// Puts back what nobody has confirmed. Returns each setting, and how that ended.
+    /// Puts back what nobody has confirmed. Returns each setting, and how that ended. What could not be put back is
+    /// [due](Self::due) again later.
     pub fn put_back_unconfirmed(&mut self) -> Vec<(SettingRef, Result<String, SettingRefusal>)> {
-        let back = self.unconfirmed.expire().into_iter();
+        let back = self.unconfirmed.expire(Instant::now()).into_iter();
         back.map(|(setting, before)| {
             let done = self.apply(&setting, &before);
+            if done.is_err() {
+                self.unconfirmed.failed((setting.clone(), before), Instant::now());
+            }
             (setting, done)
         })
         .collect()
@@ -108,6 +116,15 @@ fn echo(text: &str) -> Result<String, SettingRefusal> {
     }
 }
 
+/// The answer to several such texts: all of them together.
+fn echo_all(texts: &[String]) -> Result<String, SettingRefusal> {
+    if texts.len() > MAX_ECHO_TEXTS {
+        let why = format!("an echo takes at most {MAX_ECHO_TEXTS} texts");
+        return Err(SettingRefusal { why, ..Default::default() });
+    }
+    texts.iter().map(|text| echo(text)).collect()
+}
+
 /// Whether an address belongs to this host: only its own addresses can be bound.
 fn is_own(peer: SocketAddr) -> bool {
     let mut own = peer;
@@ -143,6 +160,16 @@ mod tests {
         assert_eq!(asked(&"x".repeat(MAX_ECHO_BYTES)).map(|text| text.len()), Ok(MAX_ECHO_BYTES));
         for bad in [&*"x".repeat(MAX_ECHO_BYTES + 1), "\u{1}", "\""] {
             assert_eq!(asked(bad), Err(true));
+        }
+    }
+
+    #[test]
+    fn several_texts_come_back_together_and_have_an_end() {
+        let texts = |text: &str, count: usize| vec![text.to_owned(); count];
+        assert_eq!(echo_all(&texts("ab", 3)), Ok("ababab".into()));
+        assert!(echo_all(&texts(&"x".repeat(MAX_ECHO_BYTES), MAX_ECHO_TEXTS)).is_ok());
+        for bad in [texts("a", MAX_ECHO_TEXTS + 1), texts("\u{1}", 2)] {
+            assert!(echo_all(&bad).unwrap_err().why.contains("at most"));
         }
     }
 }

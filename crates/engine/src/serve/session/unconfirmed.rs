@@ -1,23 +1,38 @@
 //! Changes of this host's settings that their client has not confirmed yet: they go back if no full packets get through.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use goodput_model::SettingRef;
 use goodput_wire::session::CONFIRM_TIME;
 
+/// Pause before a setting that could not be put back is tried again; twice as long after each failure.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+
+/// Longest such pause.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// A setting, and its value before it was tried.
+pub type Tried = (SettingRef, String);
+
 /// The changes of one session that nobody has confirmed.
 #[derive(Debug, Default)]
 pub struct Unconfirmed {
-    /// The settings, each with its value before.
-    tried: Vec<(SettingRef, String)>,
+    /// Those that may still be confirmed.
+    tried: Vec<Tried>,
     until: Option<Instant>,
-    /// What was put back because nobody confirmed it, in words, until something else is tried.
+    /// Those that could not be put back.
+    overdue: Vec<Tried>,
+    /// When they are tried again, and the pause before that.
+    again: Option<(Instant, Duration)>,
+    /// What was to be put back because nobody confirmed it, in words, until something else is tried.
     expired: Option<String>,
 }
 
 impl Unconfirmed {
     /// A setting with this value `before` was tried at `now`. Everything unconfirmed has time from then on.
     pub fn tried(&mut self, setting: SettingRef, before: String, now: Instant) {
+        let earlier = self.overdue.iter().position(|(known, _)| *known == setting);
+        let before = earlier.map_or(before, |place| self.overdue.remove(place).1);
         if !self.tried.iter().any(|(known, _)| *known == setting) {
             self.tried.push((setting, before));
         }
@@ -25,9 +40,15 @@ impl Unconfirmed {
         self.expired = None;
     }
 
-    /// When to put back what is not confirmed by then; `None` if nothing is unconfirmed.
+    /// The client has given a setting another value, which needs no confirmation.
+    pub fn superseded(&mut self, setting: &SettingRef) {
+        self.overdue.retain(|(known, _)| known != setting);
+    }
+
+    /// When something has to be put back, if anything has.
     pub fn due(&self) -> Option<Instant> {
-        self.until
+        let again = self.again.map(|(at, _)| at).filter(|_| !self.overdue.is_empty());
+        self.until.into_iter().chain(again).min()
     }
 
     /// The client has confirmed what it tried.
@@ -38,15 +59,25 @@ impl Unconfirmed {
         match self.expired.take() {
             Some(why) => Err(why),
             None => {
-                *self = Self::default();
+                self.tried.clear();
+                self.until = None;
                 Ok(())
             }
         }
     }
 
-    /// What has to be put back because nobody has confirmed it, the last change first.
-    pub fn expire(&mut self) -> Vec<(SettingRef, String)> {
-        let mut back = std::mem::take(self).tried;
+    /// What has to be put back at `now`, the last change first: what nobody has confirmed in time, and what could not be put
+    /// back before.
+    pub fn expire(&mut self, now: Instant) -> Vec<Tried> {
+        let overdue = match self.again {
+            Some((at, _)) if at <= now => std::mem::take(&mut self.overdue),
+            _ => Vec::new(),
+        };
+        if self.until.is_none_or(|until| until > now) {
+            return overdue;
+        }
+        self.until = None;
+        let mut back = std::mem::take(&mut self.tried);
         back.reverse();
         let names: Vec<String> = back.iter().map(|(setting, _)| setting.to_string()).collect();
         self.expired = Some(format!(
@@ -54,14 +85,25 @@ impl Unconfirmed {
             names.join(", "),
             CONFIRM_TIME.as_secs()
         ));
+        back.extend(overdue);
         back
+    }
+
+    /// What [`Self::expire`] returned could not be put back at `now`: it is due again after a pause.
+    pub fn failed(&mut self, tried: Tried, now: Instant) {
+        let pause = match self.again {
+            // Another one of the same time.
+            Some((at, pause)) if at > now => pause,
+            Some((_, pause)) => (2 * pause).min(LONGEST_PAUSE),
+            None => FIRST_PAUSE,
+        };
+        self.again = Some((now + pause, pause));
+        self.overdue.push(tried);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn mtu() -> SettingRef {
@@ -88,10 +130,36 @@ mod tests {
         unconfirmed.tried(route.clone(), "none".into(), now);
         unconfirmed.tried(mtu(), "9000".into(), later);
         assert_eq!(unconfirmed.due(), Some(later + CONFIRM_TIME));
-        assert_eq!(unconfirmed.expire(), [(route, "none".into()), (mtu(), "1500".into())]);
+        assert_eq!(
+            unconfirmed.expire(later + CONFIRM_TIME),
+            [(route, "none".into()), (mtu(), "1500".into())]
+        );
         assert_eq!(unconfirmed.due(), None);
         let why = unconfirmed.confirm().unwrap_err();
         assert!(why.contains("link.mtu@eth0 was put back") && why.contains("8 s"), "{why}");
         assert_eq!(unconfirmed.confirm(), Ok(()), "it is said once");
+    }
+
+    #[test]
+    fn what_could_not_be_put_back_is_due_again_ever_later_until_it_is_back() {
+        let mut now = Instant::now();
+        let mut unconfirmed = Unconfirmed::default();
+        unconfirmed.tried(mtu(), "1500".into(), now);
+        for pause_s in [1, 2, 4, 8, 16, 32, 60, 60] {
+            now = unconfirmed.due().unwrap();
+            let tried = unconfirmed.expire(now);
+            assert_eq!(tried, [(mtu(), "1500".into())]);
+            assert_eq!(unconfirmed.due(), None, "it is under way");
+            unconfirmed.failed(tried[0].clone(), now);
+            assert_eq!(unconfirmed.due(), Some(now + Duration::from_secs(pause_s)));
+        }
+        assert!(unconfirmed.confirm().is_err(), "a confirmation is too late");
+        // Tried once more, it has the value before the first time to go back to.
+        unconfirmed.tried(mtu(), "9000".into(), now);
+        assert_eq!(unconfirmed.due(), Some(now + CONFIRM_TIME));
+        assert_eq!(unconfirmed.expire(now + CONFIRM_TIME), [(mtu(), "1500".into())]);
+        unconfirmed.failed((mtu(), "1500".into()), now);
+        unconfirmed.superseded(&mtu());
+        assert_eq!(unconfirmed.due(), None, "the client has given it another value");
     }
 }

@@ -81,6 +81,9 @@ pub struct Hello {
     /// Whether the sender knows [`SettingRequest::Try`], [`SettingRequest::Echo`] and [`SettingRequest::Confirm`].
     #[serde(default)]
     pub confirms_changes: bool,
+    /// Whether the sender knows [`SettingRequest::EchoAll`].
+    #[serde(default)]
+    pub echoes_all: bool,
 }
 
 impl Hello {
@@ -94,6 +97,7 @@ impl Hello {
             inflates: true,
             checks_arms: true,
             confirms_changes: true,
+            echoes_all: true,
         })
     }
 
@@ -225,6 +229,8 @@ pub struct SettingAnswer {
 pub enum Answer {
     /// The value that is now effective.
     Value(String),
+    /// All texts of an echo.
+    Echoed(Vec<String>),
     /// It was not done.
     Refused(SettingRefusal),
 }

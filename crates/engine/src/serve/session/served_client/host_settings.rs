@@ -31,7 +31,7 @@ impl HostSettings {
     ) -> Result<String, SettingRefusal> {
         let asked = request.to_string();
         // Its answer is the full packets that it asks for.
-        let is_echo = matches!(request, SettingRequest::Echo(_));
+        let is_echo = matches!(request, SettingRequest::Echo(_) | SettingRequest::EchoAll(_));
         // Logged even if this server ends before the answer is there.
         tracing::info!(target: AUDIT, %peer, "setting: {asked} by {by}: asked for");
         let answer = self.carry_out(request).await;

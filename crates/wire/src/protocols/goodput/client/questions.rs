@@ -16,6 +16,8 @@ pub(super) struct Knows {
     pub(super) checks: bool,
     /// It puts back changes that nobody confirms.
     pub(super) confirms: bool,
+    /// It echoes several texts at once.
+    pub(super) echoes_all: bool,
 }
 
 /// Questions that wait for their turn, and the pending one.
@@ -79,6 +81,10 @@ impl Questions {
                 Ok(SettingRequest::Apply(setting, value))
             }
             SettingRequest::Echo(text) if !self.knows.confirms => Err(text),
+            SettingRequest::EchoAll(texts) if !self.knows.confirms => Err(texts.concat()),
+            SettingRequest::EchoAll(texts) if !self.knows.echoes_all => {
+                Ok(SettingRequest::Echo(texts.into_iter().next().unwrap_or_default()))
+            }
             SettingRequest::Confirm if !self.knows.confirms => Err(String::new()),
             request => Ok(request),
         }
@@ -97,6 +103,7 @@ impl Questions {
         self.asked_until = None;
         channel.act(Action::SettingAnswered(match answer.answer {
             Answer::Value(value) => Ok(value),
+            Answer::Echoed(texts) => Ok(texts.concat()),
             Answer::Refused(refusal) => Err(refusal),
         }));
         self.ask_next(now, channel)
@@ -132,7 +139,7 @@ mod tests {
             let setting = "sysctl.net.ipv4.tcp_rmem".parse().unwrap();
             let request = SettingRequest::Check(vec![(setting, "1 2 3".into())]);
             questions.ask(now, &mut channel, request, false).unwrap();
-            let knows = Knows { checks, confirms: false };
+            let knows = Knows { checks, ..Knows::default() };
             questions.greeted(now, &mut channel, knows).unwrap();
             let output = channel.outbox_mut().poll();
             let is_answered = matches!(&output, Some(Output::Do(Action::SettingAnswered(Ok(_)))));
@@ -146,12 +153,24 @@ mod tests {
         let tried = || SettingRequest::Try("link.mtu@eth0".parse().unwrap(), "9000".into());
         let applied = SettingRequest::Apply("link.mtu@eth0".parse().unwrap(), "9000".into());
         let known = |confirms| {
-            let knows = Knows { checks: true, confirms };
+            let knows = Knows { checks: true, confirms, echoes_all: confirms };
             let questions = Questions { knows, ..Questions::default() };
             [tried(), SettingRequest::Echo("abc".into()), SettingRequest::Confirm]
                 .map(|request| questions.known(request))
         };
         assert_eq!(known(false), [Ok(applied), Err("abc".into()), Err(String::new())]);
         assert!(known(true).iter().all(Result::is_ok));
+    }
+
+    #[test]
+    fn a_server_that_echoes_one_text_is_asked_for_the_first_one() {
+        let texts = || SettingRequest::EchoAll(vec!["abc".into(), "def".into()]);
+        let known = |confirms, echoes_all| {
+            let knows = Knows { checks: true, confirms, echoes_all };
+            Questions { knows, ..Questions::default() }.known(texts())
+        };
+        assert_eq!(known(true, true), Ok(texts()));
+        assert_eq!(known(true, false), Ok(SettingRequest::Echo("abc".into())));
+        assert_eq!(known(false, false), Err("abcdef".into()), "nothing is confirmed there");
     }
 }
