@@ -41,8 +41,8 @@ const LAYERED_FOLDERS: &[LayeredFolder] = &[
         path: ENGINE,
         sources: ENGINE,
         layers: &[
-            layer(&["clock", "error", "events", "interrupt"]),
-            layer(&["threads"]),
+            layer(&["clock", "error", "events"]),
+            layer(&["interrupt", "threads"]),
             layer(&["control", "run"]),
             layer(&["result"]),
             layer(&["near"]),

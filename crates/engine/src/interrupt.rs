@@ -2,6 +2,8 @@
 
 use tokio::sync::watch;
 
+use crate::error::EngineError;
+
 /// What raised an interrupt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Why {
@@ -53,5 +55,19 @@ impl Interrupt {
         if self.0.clone().wait_for(Option::is_some).await.is_err() {
             std::future::pending().await
         }
+    }
+}
+
+/// Does `work` until the interrupt is raised. `work` is then dropped wherever it waits, which it must bear.
+///
+/// # Errors
+/// Those of `work`, and [`EngineError::Interrupted`].
+pub(crate) async fn unless_raised<T>(
+    interrupt: &Interrupt,
+    work: impl Future<Output = Result<T, EngineError>>,
+) -> Result<T, EngineError> {
+    tokio::select! {
+        done = work => done,
+        () = interrupt.raised() => Err(EngineError::Interrupted),
     }
 }

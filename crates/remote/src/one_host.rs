@@ -43,6 +43,13 @@ fn viewpoint(host: &mut Host) -> Result<String, RemoteError> {
     host.session.output(&host.system.viewpoint())
 }
 
+impl Host {
+    /// Whether it is the host that goodput runs on, in the same network namespace.
+    pub fn is_this_host(&self) -> bool {
+        is_here(self.system, &self.identity)
+    }
+}
+
 /// Whether a host of this system and identity is the one that this thread runs on: its shell says the same.
 pub(crate) fn is_here(system: &dyn System, identity: &[String]) -> bool {
     let here: Option<Vec<String>> = system.identity().iter().map(printed_here).collect();

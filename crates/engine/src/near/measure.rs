@@ -9,7 +9,7 @@ use super::clocks::IdleSides;
 use super::near_run::NearRun;
 use crate::error::EngineError;
 use crate::events::Listener;
-use crate::interrupt::Interrupt;
+use crate::interrupt::{Interrupt, unless_raised};
 use crate::result::measurement::{Incomplete, Measurement};
 
 /// Makes one measurement with the peer of `client`. An interrupt ends it early with what was measured so far; dropping the
@@ -50,10 +50,7 @@ pub async fn agreed<'a>(
         client.be_met().await?;
         NearRun::agree(client, plan).await
     };
-    tokio::select! {
-        run = agreed => run,
-        () = interrupt.raised() => Err(EngineError::Interrupted),
-    }
+    unless_raised(interrupt, agreed).await
 }
 
 /// As [`measure`], but an incomplete measurement is an error: a part of it is of no use.

@@ -3,7 +3,6 @@
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
-use crate::error::EngineError;
 use crate::interrupt::{Interrupt, interrupt};
 
 /// How long work may take to end once the time is over.
@@ -54,20 +53,6 @@ pub async fn within<T>(
         () = tokio::time::sleep(time) => None,
         // An interrupt shortly before the end does not move the end.
         () = over() => None,
-    }
-}
-
-/// Does `work` until the interrupt is raised. `work` is then dropped wherever it waits, which it must bear.
-///
-/// # Errors
-/// Those of `work`, and [`EngineError::Interrupted`].
-pub(crate) async fn unless_raised<T>(
-    interrupt: &Interrupt,
-    work: impl Future<Output = Result<T, EngineError>>,
-) -> Result<T, EngineError> {
-    tokio::select! {
-        done = work => done,
-        () = interrupt.raised() => Err(EngineError::Interrupted),
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Error, Result, anyhow};
 use goodput_model::{EndName, SettingRef};
-use goodput_remote::{Address, Hosts};
+use goodput_remote::{Address, Host, Hosts, Notify};
 
 use super::remote_settings::{self, Kept};
 use super::saved;
@@ -12,11 +12,21 @@ use super::saved;
 /// The values of one end's host.
 pub type OfEnd = (EndName, Vec<(SettingRef, String)>);
 
-/// Makes values effective at all of their hosts now and after a reboot, or leaves every host as it was.
+/// Makes values effective at all of their hosts now and after a reboot, or leaves every host as it was. The hosts are taken in
+/// the order in which every run takes hosts: in another order, each of two runs could keep the other from its second host.
 pub fn keep_all(hosts: &Hosts, ends: &[OfEnd], state_dir: &Path) -> Result<Kept> {
+    let named: Vec<EndName> = ends.iter().map(|(end, _)| *end).collect();
+    let order = hosts.log_in(&named, &Notify::default())?;
+    let there = |host: Host| Some(Place::There(Box::new(host)));
+    let here = ends.iter().any(|(end, _)| hosts.at(*end).is_none()).then_some(Place::Here);
+    let all = order.before_here.into_iter().map(there).chain([here]);
+    let all = all.chain(order.after_here.into_iter().map(there)).flatten();
     let mut prepared: Vec<Prepared> = Vec::new();
-    for (end, assignments) in ends {
-        match prepare(hosts, *end, assignments, state_dir, &mut prepared) {
+    for place in all {
+        let Some((_, assignments)) = ends.iter().find(|(end, _)| place.is_of(hosts, *end)) else {
+            continue;
+        };
+        match prepare(place, assignments, state_dir, &mut prepared) {
             Ok(one) => prepared.push(one),
             Err(why) => return Err(taken_back(why, prepared)),
         }
@@ -35,23 +45,41 @@ enum Prepared {
     There(Box<remote_settings::Prepared>),
 }
 
-/// Makes the values of one end effective, and saves them. The run is changing the hosts of `others`.
+/// Where values are kept.
+enum Place {
+    /// At this host.
+    Here,
+    /// At a host with a session.
+    There(Box<Host>),
+}
+
+impl Place {
+    /// Whether it stands for an end.
+    fn is_of(&self, hosts: &Hosts, end: EndName) -> bool {
+        match self {
+            Self::Here => hosts.at(end).is_none(),
+            Self::There(host) => hosts.at(end) == Some(host.address()),
+        }
+    }
+}
+
+/// Makes values effective at a place, and saves them. The run is changing the hosts of `others`.
 fn prepare(
-    hosts: &Hosts,
-    end: EndName,
+    place: Place,
     assignments: &[(SettingRef, String)],
     state_dir: &Path,
     others: &mut [Prepared],
 ) -> Result<Prepared> {
-    let Some(address) = hosts.at(end) else {
+    let Place::There(host) = place else {
         return Ok(Prepared::Here(Box::new(saved::Prepared::new(assignments, state_dir)?)));
     };
     let others = others.iter_mut().filter_map(|other| match other {
         Prepared::There(there) => Some(&mut there.changes),
         Prepared::Here(_) => None,
     });
-    let changes = Hosts::begin(state_dir, hosts.open(address)?, others)?;
-    let prepared = remote_settings::Prepared::new(address, changes, assignments)?;
+    let address = host.address().clone();
+    let changes = Hosts::begin(state_dir, *host, others)?;
+    let prepared = remote_settings::Prepared::new(&address, changes, assignments)?;
     Ok(Prepared::There(Box::new(prepared)))
 }
 

@@ -4,34 +4,32 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use goodput_model::{ChangedHost, EndName, Plan, SettingRef, Transport};
-use goodput_remote::{Address, Host, Hosts, Notify, RemoteChanges, RemoteError};
+use goodput_model::{ChangedHost, EndName, Plan, SettingRef};
+use goodput_remote::{Address, Hosts, RemoteChanges, RemoteError};
 use goodput_settings::parameters::may_be_of_whole_host;
-use goodput_settings::{
-    Assignment, Changes, GuardProgram, RestoreReport, Setting, SettingError, may_cut,
-};
+use goodput_settings::{Assignment, Changes, RestoreReport, SettingError, may_cut};
 use goodput_wire::session::SettingRequest;
 
 use super::Arm;
+use super::taking::{
+    Needs, RemoteHosts, begin, begin_here, forgetful, forgetting, is_of_plan, taken,
+};
 use crate::error::EngineError;
 use crate::events::Listener;
 use crate::near::client::Client;
 use crate::threads::blocking;
 use crate::verbs::telling::telling;
 
-/// The parameter that keeps a kernel from saving what a connection learned.
-const METRICS: &str = "sysctl.net.ipv4.tcp_no_metrics_save";
-
-/// What was changed so far, at either end. Whoever waits for a change may stop waiting: the change then comes to its end
-/// on its thread, and [`Appliers::restore`] puts it back after that.
+/// What was changed so far, at either end. Whoever waits for a change may stop waiting. A change that has begun on its thread
+/// then comes to its end, and [`Appliers::restore`] puts it back after that; one that has not begun by then is not made.
 pub struct Appliers {
     state_dir: PathBuf,
     hosts: Hosts,
-    near: Shared<Option<Changes>>,
+    near: Shared<Closing<Option<Changes>>>,
     far_touched: bool,
     /// Settings of the far host, and values of theirs that the conversation has survived.
     confirmed: BTreeSet<Assignment>,
-    remote: Shared<RemoteHosts>,
+    remote: Shared<Closing<RemoteHosts>>,
     /// The system of each of them.
     systems: Shared<BTreeMap<Address, &'static str>>,
     /// Those of them that are only watched.
@@ -43,8 +41,25 @@ pub struct Appliers {
 /// Held by the thread that works with it.
 type Shared<T> = Arc<Mutex<T>>;
 
-/// Changes of hosts reached by SSH, by the addresses of these hosts.
-type RemoteHosts = BTreeMap<Address, RemoteChanges>;
+/// Changes that may be made until all of them are put back. This is looked up while they are held.
+#[derive(Default)]
+struct Closing<T> {
+    changes: T,
+    is_closed: bool,
+}
+
+impl<T: Default> Closing<T> {
+    /// The changes, unless they are closed.
+    fn open(&mut self) -> Option<&mut T> {
+        (!self.is_closed).then_some(&mut self.changes)
+    }
+
+    /// The changes, after which no more are made.
+    fn close(&mut self) -> T {
+        self.is_closed = true;
+        std::mem::take(&mut self.changes)
+    }
+}
 
 fn held<T>(shared: &Shared<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
@@ -73,44 +88,34 @@ impl Appliers {
         self.under_way.as_deref()
     }
 
-    /// Takes the hosts that are changed for these ends, if any is reached by SSH, in the order in which every run takes hosts:
-    /// in that of the changes, each of two runs could keep the other from its second host.
+    /// Takes the hosts that are needed, if any is reached by SSH, in the order in which every run takes hosts: in that of the
+    /// changes, each of two runs could keep the other from its second host.
     pub async fn take(
         &mut self,
-        ends: &[EndName],
+        needs: Needs,
         listener: &mut Listener<'_>,
     ) -> Result<(), EngineError> {
-        if ends.iter().all(|end| self.hosts.at(*end).is_none()) {
+        if !needs.any_by_ssh(&self.hosts) {
             return Ok(());
         }
-        let (hosts, state_dir, ends) = (self.hosts.clone(), self.state_dir.clone(), ends.to_vec());
-        let taken = telling(listener, move |notify| taken(&hosts, &state_dir, &ends, notify));
+        let (hosts, state_dir) = (self.hosts.clone(), self.state_dir.clone());
+        let taken = telling(listener, move |notify| taken(&hosts, &state_dir, &needs, notify));
         let (near, remote) = taken.await??;
-        (*held(&self.near), *held(&self.remote)) = (near, remote);
+        (held(&self.near).changes, held(&self.remote).changes) = (near, remote);
         Ok(())
     }
 
-    /// Keeps the kernels of the sending ends from saving what a connection learned, so that no run begins with the
-    /// round-trip time or the reordering of another arm (net/ipv4/tcp_metrics.c). If that is not possible, returns the
-    /// doubt in words. A comparison of the parameter itself is left alone.
+    /// Keeps the kernels of the sending ends from saving what a connection learned ([`forgetful`]). If that is not possible,
+    /// returns the doubt in words.
     pub async fn forget_metrics(
         &mut self,
         client: &mut Client,
         plan: &Plan,
         arms: &[Arm],
     ) -> Vec<String> {
-        let compared = |end| {
-            let mut settings = arms.iter().flat_map(|arm| &arm.0);
-            settings.any(|(setting, _)| setting.end == end && setting.name == METRICS)
-        };
-        let sends = |end| plan.flow_plans().iter().any(|flow| flow.sender == end);
         let mut doubts = Vec::new();
-        for end in [EndName::Near, EndName::Far] {
-            if plan.transport != Transport::Tcp || !sends(end) || compared(end) {
-                continue;
-            }
-            let setting = SettingRef { end, name: METRICS.into(), scope: None };
-            if let Err(error) = self.change_of_sender(client, &setting, "1").await {
+        for end in forgetful(plan, arms) {
+            if let Err(error) = self.change_of_sender(client, &forgetting(end), "1").await {
                 doubts.push(format!(
                     "the {end} kernel may carry over what it learned about the path from one run to the next (tcp_metrics): {error}"
                 ));
@@ -280,7 +285,11 @@ impl Appliers {
         value: String,
     ) -> Result<String, EngineError> {
         let (near, state_dir) = (self.near.clone(), self.state_dir.clone());
-        let applied = blocking(move || apply_near(&mut held(&near), &state_dir, &setting, &value));
+        let applied = blocking(move || {
+            let mut near = held(&near);
+            let open = near.open().ok_or_else(|| SettingError::Closed(setting.clone()))?;
+            apply_near(open, &state_dir, &setting, &value)
+        });
         Ok(applied.await??)
     }
 
@@ -304,7 +313,8 @@ impl Appliers {
         let (state_dir, hosts) = (self.state_dir.clone(), self.hosts.clone());
         let done = blocking(move || {
             let mut remote = held(&remote);
-            let changes = changes_at(&mut remote, &hosts, &state_dir, address.clone())?;
+            let open = remote.open().ok_or(RemoteError::Closed)?;
+            let changes = changes_at(open, &hosts, &state_dir, address.clone())?;
             held(&systems).insert(address, changes.system());
             act(changes)
         });
@@ -344,7 +354,7 @@ impl Appliers {
     ) -> Result<Option<T>, EngineError> {
         let Some(address) = self.hosts.at(end).cloned() else { return Ok(None) };
         let remote = self.remote.clone();
-        let answer = blocking(move || held(&remote).get_mut(&address).map(ask).transpose());
+        let answer = blocking(move || held(&remote).changes.get_mut(&address).map(ask).transpose());
         Ok(answer.await??)
     }
 
@@ -352,7 +362,7 @@ impl Appliers {
     async fn restore_remote(&mut self) -> Result<Vec<String>, EngineError> {
         let remote = self.remote.clone();
         blocking(move || {
-            let all = std::mem::take(&mut *held(&remote));
+            let all = held(&remote).close();
             let restored = all.into_values().map(|mut changes| changes.restore());
             let left = restored.filter(|restored| !restored.report.is_clean());
             left.map(|restored| restored.not_back()).collect()
@@ -363,7 +373,7 @@ impl Appliers {
     /// Puts everything back at this host.
     async fn restore_near(&mut self) -> Result<Option<RestoreReport>, EngineError> {
         let near = self.near.clone();
-        blocking(move || held(&near).take().map(|mut changes| changes.restore())).await
+        blocking(move || held(&near).close().map(|mut changes| changes.restore())).await
     }
 
     /// Puts everything back at both ends, after what is still under way has come to its end. A far end without a client
@@ -400,53 +410,6 @@ pub fn planned(arm: &Arm, plan: &Plan) -> Result<Plan, EngineError> {
     Ok(plan)
 }
 
-/// The ends of whose hosts settings are compared.
-pub fn ends_of_hosts(arms: &[Arm]) -> Vec<EndName> {
-    let of_host = |end: &EndName| {
-        let mut settings = arms.iter().flat_map(|arm| &arm.0);
-        settings.any(|(setting, _)| setting.end == *end && !is_of_plan(setting))
-    };
-    [EndName::Near, EndName::Far].into_iter().filter(of_host).collect()
-}
-
-/// Whether a setting belongs to the measurement. A setting that this host does not know belongs to another host.
-fn is_of_plan(setting: &SettingRef) -> bool {
-    let near = SettingRef { end: EndName::Near, ..setting.clone() };
-    goodput_settings::find_for(&near).is_ok_and(Setting::is_plan)
-}
-
-/// Begins the changes of the hosts that stand for these ends, this one included, in the order in which every run takes hosts.
-fn taken(
-    hosts: &Hosts,
-    state_dir: &Path,
-    ends: &[EndName],
-    notify: &Notify,
-) -> Result<(Option<Changes>, BTreeMap<Address, RemoteChanges>), EngineError> {
-    let order = hosts.log_in(ends, notify)?;
-    let mut remote = BTreeMap::new();
-    for host in order.before_here {
-        begin(host, state_dir, &mut remote)?;
-    }
-    let is_here = ends.contains(&EndName::Near) && hosts.near.is_none();
-    let near = is_here.then(|| Changes::begin(state_dir, GuardProgram::current())).transpose()?;
-    for host in order.after_here {
-        begin(host, state_dir, &mut remote)?;
-    }
-    Ok((near, remote))
-}
-
-/// Begins the changes of a host.
-fn begin(
-    host: Host,
-    state_dir: &Path,
-    remote: &mut BTreeMap<Address, RemoteChanges>,
-) -> Result<(), RemoteError> {
-    let address = host.address().clone();
-    let changes = Hosts::begin(state_dir, host, remote.values_mut())?;
-    remote.insert(address, changes);
-    Ok(())
-}
-
 /// The changes at a host, which begin with a login if this is the first time.
 fn changes_at<'a>(
     remote: &'a mut RemoteHosts,
@@ -468,7 +431,7 @@ fn apply_near(
 ) -> Result<String, SettingError> {
     let begun = match changes.take() {
         Some(begun) => begun,
-        None => Changes::begin(state_dir, GuardProgram::current())?,
+        None => begin_here(state_dir)?,
     };
     changes.insert(begun).apply(setting, value)
 }
@@ -477,14 +440,24 @@ fn apply_near(
 mod tests {
     use super::*;
 
-    #[test]
-    fn settings_of_the_measurement_change_no_host() {
-        let ends = |names: &[&str]| {
-            let arm = names.iter().map(|name| (name.parse().unwrap(), String::new())).collect();
-            ends_of_hosts(&[Arm(Vec::new()), Arm(arm)])
+    /// Whoever made it has stopped waiting, and its thread comes late.
+    #[tokio::test]
+    async fn a_change_that_begins_after_everything_was_put_back_is_not_made() {
+        let state = tempfile::tempdir().unwrap();
+        // No login is possible there (RFC 6761, section 6.4).
+        let far: Address = "ssh://b.invalid".parse().unwrap();
+        let hosts = Hosts::new(None, Some(far.clone()), Default::default());
+        let mut appliers = Appliers::new(state.path().into(), hosts);
+        appliers.restore(None).await.unwrap();
+        let setting = |name: &str| -> SettingRef { name.parse().unwrap() };
+        let near = appliers.change_near(setting("link.mtu@no-such"), "1400".into()).await;
+        assert!(matches!(near, Err(EngineError::Setting(SettingError::Closed(_)))), "{near:?}");
+        let far = appliers.change_remote(far, setting("link.mtu@no-such"), "1400".into()).await;
+        let is_closed = |error: &EngineError| match error {
+            EngineError::Remote(error) => matches!(**error, RemoteError::Closed),
+            _ => false,
         };
-        assert_eq!(ends(&["mover"]), []);
-        assert_eq!(ends(&["mover", "far:polling@em0"]), [EndName::Far], "of another system");
-        assert_eq!(ends(&["link.mtu@a", "far:link.mtu@a"]), [EndName::Near, EndName::Far]);
+        assert!(far.as_ref().is_err_and(is_closed), "{far:?}");
+        assert_eq!(std::fs::read_dir(&state).unwrap().count(), 0, "no journal was begun");
     }
 }

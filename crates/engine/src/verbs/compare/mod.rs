@@ -15,6 +15,7 @@ mod run_log;
 mod run_responses;
 mod same_values;
 mod shown_runs;
+mod taking;
 mod turns;
 mod watch;
 mod whose_cpu;
@@ -40,19 +41,20 @@ use crate::control::credentials::Credentials;
 use crate::control::target::Target;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
-use crate::interrupt::Interrupt;
+use crate::interrupt::{Interrupt, unless_raised};
 use crate::near::client::Client;
 use crate::near::measure::measure_one_of_many;
 use crate::near::own_check;
 use crate::result::conclude::conclude_at;
 use crate::result::measurement::{FarSettings, Measurement};
-use crate::verbs::deadline::{unless_raised, within};
+use crate::verbs::deadline::within;
 use crate::verbs::retry::{RETRY_PAUSES, may_pass};
-use appliers::{Appliers, ends_of_hosts, planned};
+use appliers::{Appliers, planned};
 use ending::{at_time_limit, given_up, with_restored};
 use rehearsal::{Rehearsal, rehearse};
 pub(crate) use run_log::Compared;
 use run_log::{Aborted, Run, RunLog};
+use taking::{Needs, ends_of_hosts};
 use turns::{Alternation, Blocks, Pattern};
 use watch::Watch;
 use whose_cpu::watch_far;
@@ -139,17 +141,15 @@ pub(crate) async fn compare_whole(
     let connected = connected.await.unwrap_or_else(|| Err(given_up(interrupt, None)));
     let mut client = connected.map_err(|why| at_time_limit(why, interrupt))?;
     let mut appliers = Appliers::new(request.state_dir.clone(), hosts);
+    let mut progress = None;
     let made = within(*given_up_at, interrupt, async |interrupt| {
-        unless_raised(interrupt, appliers.take(&ends, listener)).await?;
-        run(request, &mut client, &mut appliers, interrupt, listener).await
+        unless_raised(interrupt, appliers.take(Needs::of(request), listener)).await?;
+        run(request, &mut client, &mut appliers, &mut progress, interrupt, listener).await
     });
     let made = made.await;
     // Put back first, whatever time that takes, then report what went wrong, if anything did.
-    let (outcome, restored) = match made {
-        Some(mut outcome) => {
-            if let Ok(compared) = &mut outcome {
-                compared.record.changed_hosts = appliers.changed_hosts();
-            }
+    let (mut outcome, restored) = match made {
+        Some(outcome) => {
             let restored = appliers.restore(Some(&mut client)).await;
             client.leave().await;
             (outcome.map_err(|why| at_time_limit(why, interrupt)), restored)
@@ -158,21 +158,47 @@ pub(crate) async fn compare_whole(
             // Nobody knows what the far end would answer next.
             drop(client);
             let why = given_up(interrupt, appliers.under_way());
-            (Err(why), appliers.restore(None).await)
+            (finished(request, progress, why), appliers.restore(None).await)
         }
     };
+    if let Ok(compared) = &mut outcome {
+        compared.record.changed_hosts = appliers.changed_hosts();
+    }
     with_restored(outcome, restored)
+}
+
+/// What a comparison has shown so far. It counts even if a run is given up.
+struct Progress {
+    log: RunLog,
+    design: Design,
+}
+
+/// What the runs showed that had ended when the rest was given up, if any had; otherwise why.
+fn finished(
+    request: &CompareRequest,
+    progress: Option<Progress>,
+    why: EngineError,
+) -> Result<Compared, EngineError> {
+    match progress {
+        Some(Progress { log, design }) if log.has_finished() => {
+            let why = why.to_string();
+            let compared = log.close(request, &design, &why, None)?;
+            Ok(Compared { given_up: Some(why), ..compared })
+        }
+        _ => Err(why),
+    }
 }
 
 async fn run(
     request: &CompareRequest,
     client: &mut Client,
     appliers: &mut Appliers,
+    progress: &mut Option<Progress>,
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
 ) -> Result<Compared, EngineError> {
     let arms = request.arms.clone();
-    let mut design = Design {
+    let design = Design {
         arms: arms.len(),
         responses: request.responses.clone(),
         ways_to_win: request.ways_to_win,
@@ -192,6 +218,7 @@ async fn run(
     let mut log = RunLog::new(request, design.looks().first());
     log.doubts = doubts;
     log.doubts.extend(rounded);
+    let Progress { log, design } = progress.insert(Progress { log, design });
     let plan = request.plan.clone();
     let far_settings = BTreeMap::new();
     let mut runs = Runs { request, arms, plan, client, appliers, interrupt, log, far_settings };
@@ -208,7 +235,7 @@ async fn run(
                 break "its runs were mostly slow start".into();
             }
             Step::RunBlock { block, order, warm_up } => {
-                listener(Event::BlockBegan(runs.log.outlook(&design, block, &order)));
+                listener(Event::BlockBegan(runs.log.outlook(design, block, &order)));
                 broken = match request.turns {
                     // Separate runs show what limits, and so what to expect of the arms.
                     Some(counted) if !warm_up => {
@@ -221,13 +248,16 @@ async fn run(
                     _ => runs.block(block, order, warm_up, listener).await,
                 };
                 if warm_up && request.turns.is_none() {
-                    runs.leave_out_alike(&mut design);
+                    runs.leave_out_alike(design);
                     runs.fit(design.looks().first(), listener);
                 }
             }
         }
     };
-    runs.log.close(request, &design, &stopped, broken)
+    match progress.take() {
+        Some(Progress { log, design }) => log.close(request, &design, &stopped, broken),
+        None => Err(EngineError::Flow(format!("no run finished: {stopped}"))),
+    }
 }
 
 /// Refuses an arm that this end can't measure, before anything is sent.
@@ -260,7 +290,7 @@ struct Runs<'a> {
     client: &'a mut Client,
     appliers: &'a mut Appliers,
     interrupt: &'a Interrupt,
-    log: RunLog,
+    log: &'a mut RunLog,
     /// What is configured at a far end that reports nothing itself, by arm.
     far_settings: BTreeMap<usize, Arc<FarSettings>>,
 }
@@ -494,5 +524,65 @@ fn no_turn() -> EngineError {
 fn quiet(event: Event, listener: &mut Listener<'_>) {
     if matches!(event, Event::Note { .. } | Event::Sampled { .. }) {
         listener(event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use goodput_model::{End, Host, Known};
+
+    use super::*;
+    use crate::result::conclude::conclude_at_least;
+
+    fn request() -> CompareRequest {
+        let arm = |value: &str| Arm(vec![("chunk".parse().unwrap(), value.into())]);
+        CompareRequest {
+            target: "example".parse().unwrap(),
+            credentials: Default::default(),
+            plan: Plan::standard(),
+            arms: vec![arm("64K"), arm("1M")],
+            responses: vec![Response::Throughput],
+            ways_to_win: 1,
+            precision_percent: 1.5,
+            threshold_percent: 3.0,
+            may_shorten: false,
+            is_about_parts: false,
+            settled: false,
+            past_slow_start: false,
+            proof_by: None,
+            turns: None,
+            given_up_at: None,
+            max_time: Duration::from_secs(60).into(),
+            seed: 1,
+            state_dir: "/nowhere".into(),
+            hosts: Hosts::default(),
+            far_settings: None,
+            started: "now".into(),
+        }
+    }
+
+    fn run() -> Run {
+        let near = End::unobserved(Host::foreign("near"));
+        let seen = Measurement::made_up(Plan::standard(), near, Known::missing("made up"));
+        let conclusion = conclude_at_least(seen, "example", "now");
+        Run { conclusion, copy_s_per_gb: None, watched: Vec::new() }
+    }
+
+    #[test]
+    fn what_had_ended_when_the_rest_was_given_up_counts() {
+        let request = request();
+        let after = |runs: u32| {
+            let mut log = RunLog::new(&request, 6);
+            (1..=runs).for_each(|block| log.enter(block, 0, None, run(), &mut |_| {}));
+            let responses = request.responses.clone();
+            let design = Design { arms: 2, responses, ..Design::default() };
+            let why = EngineError::GivenUp("it was interrupted".into());
+            finished(&request, Some(Progress { log, design }), why)
+        };
+        let compared = after(2).ok().unwrap();
+        let comparison = compared.record.comparison.unwrap();
+        assert_eq!((comparison.trials.len(), compared.record.incomplete), (2, None));
+        assert_eq!(compared.given_up.as_deref(), Some("it was interrupted"));
+        assert!(matches!(after(0), Err(EngineError::GivenUp(_))), "there is nothing to report");
     }
 }

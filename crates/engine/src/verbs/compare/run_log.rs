@@ -35,6 +35,8 @@ pub struct Compared {
     pub changed_run: Option<Duration>,
     /// What could not be put back afterwards, if anything.
     pub not_put_back: Option<String>,
+    /// Why the last run was given up, if it did not end when it was asked to.
+    pub given_up: Option<String>,
 }
 
 /// Why a comparison ended before its design was satisfied.
@@ -237,6 +239,11 @@ impl RunLog {
         self.note(trial, listener);
     }
 
+    /// Whether any arm has completed a run.
+    pub fn has_finished(&self) -> bool {
+        self.first.is_some() || self.other.is_some()
+    }
+
     /// Whether an arm has completed a run.
     pub fn has_run(&self, arm: usize) -> bool {
         self.trials
@@ -344,7 +351,7 @@ impl RunLog {
         let comparison = Some(comparison);
         let kind = Kind::Compare;
         let record = Record { kind, comparison, transfers, nfs_reads, incomplete, doubts, ..first };
-        Ok(Compared { record, challenger, changed_run, not_put_back: None })
+        Ok(Compared { record, challenger, changed_run, not_put_back: None, given_up: None })
     }
 }
 

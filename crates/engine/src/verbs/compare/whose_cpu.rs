@@ -6,6 +6,7 @@ use goodput_remote::Hosts;
 
 use super::CompareRequest;
 use super::appliers::Appliers;
+use super::taking::{is_file, reads_far_cpu};
 use crate::control::target::Target;
 use crate::error::EngineError;
 
@@ -32,10 +33,6 @@ pub fn check_cpu(target: &Target, plan: &Plan, hosts: &Hosts) -> Result<(), Engi
     Err(EngineError::Incomplete { why, not_permitted: false })
 }
 
-fn is_file(target: &Target) -> bool {
-    target.file.is_some() || target.mounted.is_some()
-}
-
 /// Makes sure that the CPU time of a far end that reports none is read, if it is judged: although no arm may change its
 /// host. Returns what a reader must know of each host that is read so.
 pub(super) async fn watch_far(
@@ -45,7 +42,7 @@ pub(super) async fn watch_far(
     if !request.responses.contains(&Response::Cpu) {
         return Ok(Vec::new());
     }
-    if !request.target.protocol.far_end.reports && !is_file(&request.target) {
+    if reads_far_cpu(request) {
         match appliers.reach(EndName::Far).await {
             // Only what the comparison is about can't do without it.
             Err(why) if request.responses.first() != Some(&Response::Cpu) => {

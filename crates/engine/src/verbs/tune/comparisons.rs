@@ -22,6 +22,10 @@ pub const TIME_WAS_OVER: &str = "the time was over; --max-time gives more";
 const GIVEN_UP: &str =
     "a comparison did not end when the time was over (--max-time), so its runs don't count";
 
+/// The same, if some of its runs had ended before.
+const CUT_SHORT: &str =
+    "a comparison did not end when the time was over (--max-time), so only its finished runs count";
+
 /// Why a search ends after a failure, which the record names ([`goodput_model::Record::incomplete`]).
 const FAILED: &str = "a comparison failed";
 
@@ -171,13 +175,18 @@ impl<'a, C: Compare> Comparisons<'a, C> {
         match &compared {
             Ok(Compared { not_put_back: Some(why), .. }) => self.broken = Some(why.clone()),
             Err(why @ EngineError::NotPutBack { .. }) => self.broken = Some(why.to_string()),
-            Err(EngineError::GivenUp(why)) => {
-                self.given_up = Some(match self.interrupt.is_raised() {
-                    true => why.clone(),
-                    false => format!("{GIVEN_UP}: {why}"),
-                });
-            }
             _ => {}
+        }
+        let given_up = match &compared {
+            Ok(Compared { given_up: Some(why), .. }) => Some((CUT_SHORT, why)),
+            Err(EngineError::GivenUp(why)) => Some((GIVEN_UP, why)),
+            _ => None,
+        };
+        if let Some((what, why)) = given_up {
+            self.given_up = Some(match self.interrupt.is_raised() {
+                true => why.clone(),
+                false => format!("{what}: {why}"),
+            });
         }
         compared
     }

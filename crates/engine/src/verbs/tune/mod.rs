@@ -33,7 +33,7 @@ use goodput_settings::{GuardProgram, SettingError, Turn};
 
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
-use crate::interrupt::Interrupt;
+use crate::interrupt::{Interrupt, unless_raised};
 use crate::near::client::Client;
 use crate::near::measure::{measure, whole};
 use crate::near::own_check;
@@ -42,7 +42,7 @@ use crate::result::measurement::{FarSettings, Measurement};
 use crate::threads::blocking;
 use crate::verbs::check::check;
 use crate::verbs::compare::{check_cpu, cpu_s_per_gb};
-use crate::verbs::deadline::{unless_raised, within};
+use crate::verbs::deadline::within;
 use crate::verbs::telling::telling;
 use comparisons::{Comparisons, Measured, TIME_WAS_OVER};
 use gain::ways_to_win;

@@ -116,7 +116,7 @@ impl<C: Compare> Tuner<'_, C> {
             self.ended_step(TuningStep { change, rule, outcome, comparison }, listener);
             return None;
         }
-        if compared.as_ref().is_ok_and(only_started) {
+        if self.runs.given_up.is_none() && compared.as_ref().is_ok_and(only_started) {
             self.lengthen_after_warm_up(candidate, listener);
             return None;
         }

@@ -37,12 +37,14 @@ enum Shows {
     NotBack,
     /// Its runs did not end in time.
     GivenUp,
+    /// Someone interrupts it, and its last run does not end.
+    CutShort,
     /// Someone interrupts it.
     Interrupted,
 }
 
 use Judgement::{Better, NoDifference};
-use Shows::{GivenUp, Interrupted, NotBack, Refused, Runs, Slow, TooFew};
+use Shows::{CutShort, GivenUp, Interrupted, NotBack, Refused, Runs, Slow, TooFew};
 
 /// Shows one thing after the other, and notes what was asked: `before -> after`.
 struct Played {
@@ -73,6 +75,13 @@ impl Compare for &mut Played {
                 ..compared(request, NoDifference, 8, 10.0, Vec::new())
             }),
             GivenUp => Err(EngineError::GivenUp("the time limit was reached".into())),
+            CutShort => {
+                self.raise.raise();
+                Ok(Compared {
+                    given_up: Some("it was interrupted, and the far end no longer answered".into()),
+                    ..compared(request, Judgement::Inconclusive, 2, 10.0, Vec::new())
+                })
+            }
             Interrupted => {
                 self.raise.raise();
                 Err(EngineError::Interrupted)
@@ -117,7 +126,7 @@ fn compared(
     let comparison = Some(Comparison::new(arms[0].settings(), results));
     let record = Record { comparison, ..measured(mbit) };
     let challenger = Some(Record { findings: vec![finding(changes)], ..measured(mbit) });
-    Compared { record, challenger, changed_run: None, not_put_back: None }
+    Compared { record, challenger, changed_run: None, not_put_back: None, given_up: None }
 }
 
 /// A record with this goodput, Mbit/s, on a path that carries 100.
@@ -169,6 +178,8 @@ pub(super) fn request() -> TuneRequest {
 struct Came {
     /// The comparisons that were asked for.
     asked: Vec<String>,
+    /// Whether each change that was tried has runs.
+    have_runs: Vec<bool>,
     outcomes: Vec<TuningOutcome>,
     proven: Vec<String>,
     doubts: Vec<String>,
@@ -208,6 +219,7 @@ fn play(request: TuneRequest, search: Search, start: Record, shows: &[Shows]) ->
         doubts,
         incomplete,
         asked: played.asked,
+        have_runs: tuning.steps.iter().map(|step| step.comparison.value().is_some()).collect(),
         outcomes: tuning.steps.iter().map(|step| step.outcome).collect(),
         proven: tuning.proven.iter().map(|change| change.setting.to_string()).collect(),
         stopped: tuning.stopped,
@@ -475,6 +487,19 @@ fn the_end_of_the_time_within_the_last_comparison_is_no_failure() {
     let came = search(&[sndbuf()], &shows);
     ends(&came, "what an earlier one proved stays proven");
     assert_eq!(came.proven, ["socket.sndbuf"]);
+}
+
+#[test]
+fn of_a_comparison_whose_last_run_does_not_end_the_finished_runs_are_reported() {
+    let came = search(&[sndbuf(), chunk()], &[CutShort]);
+    assert_eq!(came.outcomes, [TuningOutcome::TooFewRuns, TuningOutcome::Planned]);
+    assert_eq!(came.have_runs, [true, false]);
+    assert_eq!(came.stopped, "it was interrupted");
+    assert!(
+        came.doubts.iter().any(|doubt| doubt.contains("no longer answered")),
+        "{:?}",
+        came.doubts
+    );
 }
 
 #[test]
