@@ -11,13 +11,14 @@ use serde::{Deserialize, Serialize};
 use crate::entry::{Cell, Entry};
 use crate::error::RemoteError;
 use crate::ssh::{Access, DeadManId};
+use crate::written::WrittenThere;
 
 /// Suffix of these journals' names.
 const SUFFIX: &str = ".remote.jsonl";
 
 /// The version of the format that is written. The first had neither the machine nor the values that a change under way
-/// can leave.
-const FORMAT_VERSION: u32 = 2;
+/// can leave, the second no [`Line::Writes`].
+const FORMAT_VERSION: u32 = 3;
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +46,16 @@ pub(crate) enum Line {
     Settled {
         /// The setting.
         main: Cell,
+    },
+    /// Files that keep values over a reboot are about to be written there.
+    Writes {
+        /// The files, in the order in which they are written.
+        files: Vec<WrittenThere>,
+    },
+    /// There is nothing left to do about such files.
+    FilesSettled {
+        /// How many changes of files that is about, for people.
+        changes: usize,
     },
 }
 
@@ -96,6 +107,8 @@ pub(crate) struct Contents {
     pub(crate) owner: Option<Owner>,
     /// The entries to put back, in the order of the changes.
     pub(crate) entries: Vec<Entry>,
+    /// The files to put back, in the order of the changes.
+    pub(crate) written: Vec<WrittenThere>,
 }
 
 impl JournalContents for Contents {
@@ -132,6 +145,8 @@ impl JournalContents for Contents {
                     entry.around.retain(|cell| cell.setting != main.setting);
                 }
             }
+            Line::Writes { files } => self.written.extend(files),
+            Line::FilesSettled { .. } => self.written.clear(),
         }
     }
 
@@ -140,7 +155,7 @@ impl JournalContents for Contents {
     }
 
     fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.entries.is_empty() && self.written.is_empty()
     }
 }
 
@@ -335,9 +350,9 @@ mod tests {
         assert!(problem(format!("{line}\nx\n").as_bytes()).unwrap().contains("2"));
         let overwritten = format!("{line}\n{line}x");
         assert!(problem(overwritten.as_bytes()).unwrap().contains("line 2"));
-        let newer = line.replace("\"format\":2", "\"format\":3") + "\n";
-        assert!(problem(newer.as_bytes()).unwrap().contains("format is 3"));
-        let older = line.replace("\"format\":2", "\"format\":1").replace(",\"machine\":\"m\"", "");
+        let newer = line.replace("\"format\":3", "\"format\":4") + "\n";
+        assert!(problem(newer.as_bytes()).unwrap().contains("format is 4"));
+        let older = line.replace("\"format\":3", "\"format\":1").replace(",\"machine\":\"m\"", "");
         assert_eq!(problem((older + "\n").as_bytes()), None);
         let undo = "`goodput --state-dir /state settings undo --damaged`";
         assert!(problem(overwritten.as_bytes()).unwrap().contains(undo), "as for this host");

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use goodput_model::SettingRef;
+use goodput_settings::JournalContents;
 
 use crate::journal::{Found, all};
 
@@ -12,7 +13,7 @@ use crate::journal::{Found, all};
 pub struct LeftThere {
     /// The host, as `ssh://…`; `None` if the journal is damaged and does not name it.
     pub host: Option<String>,
-    /// The settings that the journal would put back; empty if it can't be read.
+    /// The settings that the journal would put back; empty if it can't be read, or is only about files.
     pub settings: Vec<SettingRef>,
     /// Why the journal can't be used, if so.
     pub problem: Option<String>,
@@ -49,7 +50,7 @@ fn of(found: &Found) -> Option<LeftThere> {
     let problem = found.problem().map(|why| format!("{}: {why}", found.path.display()));
     let settings: Vec<_> =
         contents.entries.iter().map(|entry| entry.main.setting.clone()).collect();
-    let is_over = found.journal.is_none() || settings.is_empty() && problem.is_none();
+    let is_over = found.journal.is_none() || contents.is_empty() && problem.is_none();
     let host = contents.owner.as_ref().map(|owner| owner.host.clone());
     (!is_over).then_some(LeftThere { host, settings, problem })
 }

@@ -37,6 +37,7 @@ mod system;
 pub mod systems;
 mod turn;
 mod undo;
+mod written;
 
 pub use address::{Address, BadAddress};
 pub use awaited::{AwaitedThere, Notify, Whose};

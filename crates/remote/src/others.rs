@@ -87,6 +87,12 @@ fn find(host: &mut Host, dead_man: &DeadManId) -> Result<Option<Process>, Remote
     Ok(all.into_iter().find(|process| process.pid == dead_man.pid))
 }
 
+/// Whether this run's process there keeps others away. Without it, whoever puts something back takes the host anew, even
+/// if the session still answers.
+pub(crate) fn is_kept(host: &mut Host, own: &DeadManId) -> bool {
+    find(host, own).is_ok_and(|found| found.is_some_and(|process| process.trusted))
+}
+
 /// Refuses a host that another goodput is changing, from here, from elsewhere or on that host. Waits while nobody else is
 /// there but the guards of ended runs, and runs that give way to this one, whose own process is there ([`Host::stand_by`]).
 pub(crate) fn refuse_others(host: &mut Host) -> Result<(), RemoteError> {

@@ -4,7 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use goodput_settings::{
-    ChangeKind, Forget, Outcome, RestoreReport, Restored, UndoRequest, log_change_at,
+    ChangeKind, FileOutcome, Forget, JournalContents, Outcome, RestoreReport, Restored, TakenBack,
+    UndoRequest, log_change_at,
 };
 
 use crate::awaited::Notify;
@@ -14,6 +15,7 @@ use crate::host::{Host, is_an_id};
 use crate::journal::{Contents, Found, Journal, Line, Owner, all, remove_unfinished};
 use crate::others::{await_dead_man, refuse_others};
 use crate::put_back::put_back;
+use crate::saved::{not_taken_back, take_back};
 use crate::ssh::DeadManId;
 
 /// Stands for a host that a damaged journal does not name.
@@ -26,27 +28,44 @@ pub struct RemoteReport {
     pub host: String,
     /// What happened to them.
     pub report: RestoreReport,
+    /// Whether a process there goes on putting back what is left.
+    pub(crate) host_goes_on: bool,
 }
 
+/// What to know of a host that puts back by itself.
+const GOES_ON_HINT: &str =
+    "if the connection is lost, the host puts back its changes by itself within a minute; then ";
+
 /// What to know of a host on which something is still to be put back.
-const LOST_HINT: &str = "if the connection is lost, the host puts back its changes by itself within a minute; then \
-                         `goodput settings undo` settles this as soon as the host answers; only `goodput settings undo \
+const LEFT_HINT: &str = "`goodput settings undo` settles this as soon as the host answers; only `goodput settings undo \
                          --forget-unseen` gives up what can't be put back";
 
 impl fmt::Display for RemoteReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines = self.report.to_string();
-        let hint = self.is_left().then_some(LOST_HINT);
-        let lines = lines.lines().chain(hint).map(|line| format!("{}: {line}", self.host));
+        let hint = self.hint();
+        let lines = lines.lines().chain(hint.as_deref());
+        let lines = lines.map(|line| format!("{}: {line}", self.host));
         f.write_str(&lines.collect::<Vec<_>>().join("\n"))
     }
 }
 
 impl RemoteReport {
+    /// Nothing at the host goes on putting back.
+    pub(crate) fn new(host: String, report: RestoreReport) -> Self {
+        Self { host, report, host_goes_on: false }
+    }
+
+    /// What to know if something is still to be put back.
+    fn hint(&self) -> Option<String> {
+        let goes_on = if self.host_goes_on { GOES_ON_HINT } else { "" };
+        self.is_left().then(|| format!("{goes_on}{LEFT_HINT}"))
+    }
+
     /// What is not as it was before the run, in one line; empty if all is.
     pub fn not_back(&self) -> String {
         // If a host can't be reached, someone has to know how it comes back.
-        let hint = if self.is_left() { format!("; {LOST_HINT}") } else { String::new() };
+        let hint = self.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
         match self.report.is_clean() {
             true => String::new(),
             false => format!("{}: {}{hint}", self.host, self.report.not_back()),
@@ -55,7 +74,9 @@ impl RemoteReport {
 
     /// Whether something is still to be put back.
     fn is_left(&self) -> bool {
-        self.report.entries.iter().any(|entry| !is_settled(entry))
+        let RestoreReport { entries, files, .. } = &self.report;
+        entries.iter().any(|entry| !is_settled(entry))
+            || files.iter().any(|file| !file.is_settled())
     }
 
     /// Why the host may not be changed before someone has looked at this, if so.
@@ -151,8 +172,8 @@ fn relation(owner: &Owner, host: &Host) -> Relation {
 }
 
 fn is_silent(found: &RemoteReport) -> bool {
-    let RestoreReport { entries, problem, notes, .. } = &found.report;
-    entries.is_empty() && problem.is_none() && notes.is_empty()
+    let RestoreReport { entries, files, problem, notes, .. } = &found.report;
+    entries.is_empty() && files.is_empty() && problem.is_none() && notes.is_empty()
 }
 
 fn report(
@@ -162,7 +183,7 @@ fn report(
     problem: Option<String>,
 ) -> RemoteReport {
     let report = RestoreReport { entries, problem, ..RestoreReport::empty(journal) };
-    RemoteReport { host: host.into(), report }
+    RemoteReport::new(host.into(), report)
 }
 
 /// What is known about a journal without its host: a live run holds it, it may not be used, or nothing is left to do.
@@ -185,7 +206,7 @@ fn without_host(
         return Err(report(host, path, untouched(&contents.entries), Some(problem)));
     }
     match contents.owner.clone() {
-        Some(owner) if !contents.entries.is_empty() => Ok((journal, contents, owner)),
+        Some(owner) if !contents.is_empty() => Ok((journal, contents, owner)),
         Some(_) => Err(close(host, &journal, Vec::new())),
         // It is unknown at which host they are.
         None => Err(close(host, &journal, untouched(&contents.entries))),
@@ -205,15 +226,15 @@ fn settle(found: Found, request: UndoRequest, notify: &Notify) -> RemoteReport {
         Ok(found) => found,
         Err(report) => return report,
     };
-    let entries = match reach(&owner).map(|host| host.notifying(notify)) {
-        Ok(mut host) => put_all_back(&mut host, &owner, &contents.entries),
-        Err(error) => outcomes(&contents.entries, |_| Outcome::Failed(error.to_string())),
+    let back = match reach(&owner).map(|host| host.notifying(notify)) {
+        Ok(mut host) => put_all_back(&mut host, &owner, &contents),
+        Err(error) => Back::failed(&contents, &error.to_string()),
     };
-    let entries = match request.forget {
-        Forget::Unseen => entries.into_iter().map(forgotten).collect(),
-        Forget::Nothing | Forget::Gone => entries,
+    let back = match request.forget {
+        Forget::Unseen => back.forgotten(),
+        Forget::Nothing | Forget::Gone => back,
     };
-    finish(&owner.host, &mut journal, &contents, entries)
+    finish(&owner.host, &mut journal, &contents, back)
 }
 
 /// Settles a journal at its host. A reboot has undone what damaged lines say, too.
@@ -225,8 +246,8 @@ fn settle_at(found: Found, host: &mut Host) -> RemoteReport {
         Ok(found) => found,
         Err(report) => return report,
     };
-    let entries = put_all_back(host, &owner, &contents.entries);
-    finish(&owner.host, &mut journal, &contents, entries)
+    let back = put_all_back(host, &owner, &contents);
+    finish(&owner.host, &mut journal, &contents, back)
 }
 
 /// Gives up a change that could not be put back.
@@ -247,11 +268,64 @@ fn outcomes(entries: &[Entry], outcome: impl Fn(&Entry) -> Outcome) -> Vec<Resto
     entries.iter().rev().map(of).collect()
 }
 
+/// What became of the changes of one run.
+pub(crate) struct Back {
+    /// Of its settings, the last one first.
+    entries: Vec<Restored>,
+    /// Of its files, the last one first.
+    files: Vec<TakenBack>,
+}
+
+impl Back {
+    /// Puts everything back, at a host where nobody else may begin meanwhile.
+    pub(crate) fn at(host: &mut Host, contents: &Contents) -> Self {
+        let (system, entries) = (host.system, &contents.entries);
+        let entries = restored(entries, put_back(system, &mut host.session, entries));
+        Self { entries, files: take_back(system, &mut host.session, &contents.written) }
+    }
+
+    /// Nothing could be put back.
+    pub(crate) fn failed(contents: &Contents, why: &str) -> Self {
+        let entries = outcomes(&contents.entries, |_| Outcome::Failed(why.into()));
+        Self { entries, files: not_taken_back(&contents.written, why) }
+    }
+
+    /// A reboot has undone everything but the files.
+    fn after_reboot(contents: &Contents, files: Vec<TakenBack>) -> Self {
+        Self { entries: outcomes(&contents.entries, |_| Outcome::Rebooted), files }
+    }
+
+    /// Gives up what could not be put back.
+    fn forgotten(mut self) -> Self {
+        self.entries = self.entries.into_iter().map(forgotten).collect();
+        for file in &mut self.files {
+            if let FileOutcome::Failed(why) = &mut file.outcome {
+                file.outcome = FileOutcome::GivenUp(std::mem::take(why));
+            }
+        }
+        self
+    }
+
+    /// Whether there are files, and nothing is left to do about them.
+    fn settles_files(&self) -> bool {
+        !self.files.is_empty() && self.files.iter().all(TakenBack::is_settled)
+    }
+
+    /// Whether nothing is left to do.
+    fn is_settled(&self) -> bool {
+        self.entries.iter().all(is_settled) && self.files.iter().all(TakenBack::is_settled)
+    }
+}
+
 /// Puts everything back that belongs to this boot and network namespace of the host.
-fn put_all_back(host: &mut Host, owner: &Owner, entries: &[Entry]) -> Vec<Restored> {
-    let why = match relation(owner, host) {
+fn put_all_back(host: &mut Host, owner: &Owner, contents: &Contents) -> Back {
+    let relation = relation(owner, host);
+    let why = match relation {
         Relation::Same => None,
-        Relation::Rebooted => return outcomes(entries, |_| Outcome::Rebooted),
+        Relation::Rebooted if contents.written.is_empty() => {
+            return Back::after_reboot(contents, Vec::new());
+        }
+        Relation::Rebooted => None,
         Relation::OtherNamespace => {
             Some("it belongs to another network namespace or jail of that host; log in to that one")
         }
@@ -262,12 +336,20 @@ fn put_all_back(host: &mut Host, owner: &Owner, entries: &[Entry]) -> Vec<Restor
         ),
     };
     if let Some(why) = why {
-        return outcomes(entries, |_| Outcome::Failed(why.into()));
+        return Back::failed(contents, why);
     }
-    if let Err(error) = begin_to_put_back(host, &owner.dead_man()) {
-        return outcomes(entries, |_| Outcome::Failed(error.to_string()));
+    let begun = begin_to_put_back(host, &owner.dead_man());
+    match (relation, begun) {
+        (Relation::Rebooted, begun) => {
+            let files = match begun {
+                Ok(()) => take_back(host.system, &mut host.session, &contents.written),
+                Err(error) => not_taken_back(&contents.written, &error.to_string()),
+            };
+            Back::after_reboot(contents, files)
+        }
+        (_, Ok(())) => Back::at(host, contents),
+        (_, Err(error)) => Back::failed(contents, &error.to_string()),
     }
-    restored(entries, put_back(host.system, &mut host.session, entries))
 }
 
 /// Makes sure that nobody else changes the host or puts something back there: neither the dead-man of the run, nor another
@@ -279,7 +361,7 @@ pub(crate) fn begin_to_put_back(host: &mut Host, of_run: &DeadManId) -> Result<(
 }
 
 /// The outcomes of all entries, the last change first.
-pub(crate) fn restored(entries: &[Entry], outcomes: Vec<Outcome>) -> Vec<Restored> {
+fn restored(entries: &[Entry], outcomes: Vec<Outcome>) -> Vec<Restored> {
     let of = |(entry, outcome): (&Entry, Outcome)| Restored {
         setting: entry.main.setting.clone(),
         outcome,
@@ -309,13 +391,32 @@ pub(crate) fn finish(
     host: &str,
     journal: &mut Journal,
     contents: &Contents,
-    entries: Vec<Restored>,
+    back: Back,
 ) -> RemoteReport {
-    log_what_is_back(host, journal, contents, &entries);
-    if entries.iter().all(is_settled) {
-        return close(host, journal, entries);
-    }
-    let mut problem = None;
+    log_what_is_back(host, journal, contents, &back.entries);
+    let (is_settled, settles_files) = (back.is_settled(), back.settles_files());
+    let Back { entries, files } = back;
+    let mut report = match is_settled {
+        true => close(host, journal, entries),
+        false => {
+            let settled_files = settles_files.then_some(files.len());
+            left(host, journal, contents, entries, settled_files)
+        }
+    };
+    report.report.files = files;
+    report
+}
+
+/// Notes what is settled while something is left: settings, and this many changes of files, if all of them are.
+fn left(
+    host: &str,
+    journal: &mut Journal,
+    contents: &Contents,
+    entries: Vec<Restored>,
+    settled_files: Option<usize>,
+) -> RemoteReport {
+    let settled_files = settled_files.map(|changes| journal.note(&Line::FilesSettled { changes }));
+    let mut problem = settled_files.and_then(Result::err).map(|error| error.to_string());
     for restored in entries.iter().filter(|restored| is_settled(restored)) {
         let entry = contents.entries.iter().find(|e| e.main.setting == restored.setting);
         for entry in entry.into_iter() {

@@ -103,8 +103,11 @@ fn of(text: &Text, here: &Place) -> Vec<(Vec<SettingRef>, Whereabouts)> {
     let contents = &text.says;
     let all = contents.entries.iter().map(|entry| entry.setting.clone());
     let owner = match &contents.owner {
-        // A reboot has undone what damaged lines say, too.
-        Some(owner) if !owner.place.same_boot(here) => return Vec::new(),
+        // A reboot has undone what damaged lines say, too, except files.
+        Some(owner) if !owner.place.same_boot(here) => {
+            let files = (!contents.written.is_empty()).then(|| (Vec::new(), Whereabouts::Here));
+            return files.into_iter().collect();
+        }
         Some(owner) if text.damage().is_none() => owner,
         None if text.damage().is_none() => return Vec::new(),
         _ => return vec![(all.collect(), Whereabouts::Damaged)],
@@ -112,7 +115,7 @@ fn of(text: &Text, here: &Place) -> Vec<(Vec<SettingRef>, Whereabouts)> {
     let elsewhere = elsewhere(contents, here);
     let ours: Vec<_> = all.filter(|setting| !elsewhere.contains(setting)).collect();
     let mut left = Vec::new();
-    if !ours.is_empty() {
+    if !ours.is_empty() || !contents.written.is_empty() {
         left.push((ours, Whereabouts::Here));
     }
     if !elsewhere.is_empty() {

@@ -49,6 +49,7 @@ mod sysctl_cell;
 mod turn;
 mod undo;
 pub mod value;
+mod written;
 
 #[cfg(test)]
 mod conformance;
@@ -88,11 +89,12 @@ pub use private_mount::{MountAgain, PrivateMountError};
 pub use process::ProcessMark;
 pub use restore::{Forget, Outcome, RestoreReport, Restored};
 pub use saved::{
-    SaveError, Saved, SavedFile, check_savable, check_would_save, contents as saved_text,
-    is_of_mount, keeping, of_mount, remove_saved, save, saved, would_save,
+    SaveError, SavedFile, check_savable, check_would_save, contents as saved_text, is_of_mount,
+    keeping, of_mount, remove_saved, saved, would_save,
 };
 pub use setting::{Assignment, Backend, Machine, Scope, Setting, Unit};
 pub use settle::UndoRequest;
 pub use standing::{Standing, standing};
 pub use turn::Turn;
 pub use undo::{settle_before, undo, undo_as_asked};
+pub use written::{FileOutcome, TakenBack};

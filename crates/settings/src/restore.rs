@@ -16,6 +16,7 @@ use crate::machine::device;
 use crate::place::Place;
 use crate::setting::Machine;
 use crate::side_effects::{self, Changed};
+use crate::written::{TakenBack, Written};
 
 /// What became of the changes of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub struct RestoreReport {
     pub journal: PathBuf,
     /// Every changed setting, the last change first.
     pub entries: Vec<Restored>,
+    /// Every file that the run wrote and did not keep, the last one first.
+    pub files: Vec<TakenBack>,
     /// Why the journal itself could not be used or removed, if so.
     pub problem: Option<String>,
     /// What else a person should know about the journal.
@@ -116,7 +119,8 @@ pub enum Outcome {
 impl RestoreReport {
     /// The report on a journal without a change.
     pub fn empty(journal: PathBuf) -> Self {
-        Self { journal, entries: Vec::new(), problem: None, notes: Vec::new() }
+        let (entries, files, notes) = Default::default();
+        Self { journal, entries, files, problem: None, notes }
     }
 
     /// The report on a journal that can't be used.
@@ -131,14 +135,17 @@ impl RestoreReport {
 
     /// Whether everything is as it was before the run.
     pub fn is_clean(&self) -> bool {
-        self.problem.is_none() && self.entries.iter().all(Restored::is_as_before)
+        self.problem.is_none()
+            && self.entries.iter().all(Restored::is_as_before)
+            && self.files.iter().all(TakenBack::is_as_before)
     }
 
     /// What is not as it was before the run, in one line; empty if all is.
     pub fn not_back(&self) -> String {
         let left = self.entries.iter().filter(|entry| !entry.is_as_before()).cloned().collect();
+        let files = self.files.iter().filter(|file| !file.is_as_before()).cloned().collect();
         let notes = if self.problem.is_some() { self.notes.clone() } else { Vec::new() };
-        Self { entries: left, notes, ..self.clone() }.to_string().replace('\n', "; ")
+        Self { entries: left, files, notes, ..self.clone() }.to_string().replace('\n', "; ")
     }
 
     /// The same for this network namespace: what belongs to another one is neither changed here nor put back from here.
@@ -153,7 +160,8 @@ impl RestoreReport {
 
     /// Whether there was nothing to put back and nothing to report.
     pub(crate) fn is_silent(&self) -> bool {
-        self.problem.is_none() && self.entries.is_empty() && self.notes.is_empty()
+        let nothing = self.entries.is_empty() && self.files.is_empty() && self.notes.is_empty();
+        self.problem.is_none() && nothing
     }
 
     /// Why nothing more may be changed before someone has looked at this, if so: the journal of a dead run can't be read,
@@ -199,10 +207,11 @@ impl std::fmt::Display for RestoreReport {
     /// One line per setting, and one for everything that is to be said about the journal.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let settings = self.entries.iter().map(|e| format!("{}: {}", e.setting, e.outcome));
+        let files = self.files.iter().map(ToString::to_string);
         let held = self.is_waited_for().then(|| "this journal is still held".to_string());
         let journal = self.problem.iter().chain(&self.notes).chain(&held);
         let journal = journal.map(|why| format!("{}: {why}", self.journal.display()));
-        f.write_str(&settings.chain(journal).collect::<Vec<_>>().join("\n"))
+        f.write_str(&settings.chain(files).chain(journal).collect::<Vec<_>>().join("\n"))
     }
 }
 
@@ -302,17 +311,24 @@ pub(crate) fn settle_contents(
                 entry.outcome = outcome(&entry.setting, contents, &here, journal);
             }
         }
+        let files = before.written.iter().rev().flat_map(Written::take_back);
+        report.files = files.collect();
         log_what_is_back(journal, before, &report.entries);
-        tidy(journal, &report.entries)
+        tidy(journal, &report)
     });
     report.problem = result.err().map(|error| error.to_string());
     report
 }
 
-/// Closes the journal, or notes which settings are settled.
-fn tidy(journal: &mut JournalFile, entries: &[Restored]) -> Result<(), SettingError> {
-    if entries.iter().all(is_settled) {
+/// Closes the journal, or notes which settings, and whether the files, are settled.
+fn tidy(journal: &mut JournalFile, report: &RestoreReport) -> Result<(), SettingError> {
+    let RestoreReport { entries, files, .. } = report;
+    let are_back = files.iter().all(TakenBack::is_settled);
+    if are_back && entries.iter().all(is_settled) {
         return journal.close();
+    }
+    if are_back && !files.is_empty() {
+        journal.append(&Line::FilesSettled { changes: files.len() }, Durable::No)?;
     }
     entries.iter().filter(|entry| is_settled(entry)).try_for_each(|entry| {
         journal.append(&Line::Settled { setting: entry.setting.clone() }, Durable::No)

@@ -1,7 +1,7 @@
 //! Settles the journal of a dead run. What a damaged journal says is shown, and nothing is changed by it until a person
 //! asks for that.
 
-use crate::journal::{Contents, Durable, JournalFile, Line, TakenOver};
+use crate::journal::{Contents, Durable, JournalContents, JournalFile, Line, TakenOver};
 use crate::place::Place;
 use crate::restore::{Forget, Outcome, RestoreReport, Restored, last, settle_contents};
 
@@ -61,7 +61,7 @@ fn note_take_over(journal: &mut JournalFile, contents: &Contents) {
     let owner = contents.owner.as_ref().filter(|owner| owner.notes_take_overs());
     let place = owner.map(|owner| &owner.place);
     let is_here = Place::here().is_ok_and(|here| place.is_some_and(|p| p.same_namespace(&here)));
-    if is_here && !contents.entries.is_empty() && journal.text().damage().is_none() {
+    if is_here && !contents.is_empty() && journal.text().damage().is_none() {
         let _ = journal.append(&Line::TakenOver(TakenOver::own()), Durable::No);
     }
 }

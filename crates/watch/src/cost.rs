@@ -397,7 +397,7 @@ mod tests {
             assert_eq!(bytes_on_the_path(&record, None), all, "no datagram tells of the device");
         }
         let mut several = datagrams_dropped_at_home();
-        several.connections.push(several.connections[0].clone());
+        several.connections.push(several.connections[0]);
         assert_eq!(bytes_on_the_path(&several, None), all, "they may go over several devices");
     }
 

@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use goodput_model::SettingRef;
-use goodput_settings::{Changes, GuardProgram, Saved, SavedFile, keeping};
+use goodput_settings::{Changes, GuardProgram, SavedFile, keeping};
 
 use crate::exit::Exit;
 use crate::screen;
@@ -13,7 +13,7 @@ use crate::screen;
 /// Values that are in effect and saved here, until they are kept or taken back.
 pub struct Prepared {
     changes: Changes,
-    saved: Saved,
+    files: Vec<SavedFile>,
 }
 
 impl Prepared {
@@ -29,28 +29,22 @@ impl Prepared {
         }
         let program = std::env::current_exe().context("can't find the program that runs")?;
         // If this fails, dropping `changes` restores the old values.
-        let saved = goodput_settings::save(assignments, &program)?;
-        Ok(Self { changes, saved })
+        let files = changes.save(assignments, &program)?;
+        Ok(Self { changes, files })
     }
 
     /// Leaves the values in effect. Returns the files that store them.
     pub fn keep(self) -> Result<Vec<SavedFile>> {
-        let Self { changes, saved } = self;
-        match changes.keep() {
-            Ok(()) => Ok(saved.files().to_vec()),
-            Err(why) => match saved.take_back() {
-                Ok(()) => Err(why.into()),
-                Err(left) => bail!("{why}; not everything is back: {left}"),
-            },
-        }
+        // If this fails, the values and the files are put back.
+        self.changes.keep()?;
+        Ok(self.files)
     }
 
     /// Makes everything as it was before. Returns what is not, in words.
     pub fn take_back(self) -> Vec<String> {
-        let Self { mut changes, saved } = self;
-        let left = saved.take_back().err().map(|why| why.to_string());
+        let Self { mut changes, .. } = self;
         let report = changes.restore();
-        left.into_iter().chain((!report.is_clean()).then(|| report.to_string())).collect()
+        (!report.is_clean()).then(|| report.to_string()).into_iter().collect()
     }
 }
 

@@ -123,7 +123,7 @@ pub fn settle_leftovers(state_dir: &Path) {
     let settled = goodput_settings::settle_before(state_dir, Patience::for_a_guard(report_awaited));
     let mut settled = settled.unwrap_or_default();
     // A journal that may not be used is a leftover.
-    settled.retain(|report| report.entries.iter().any(is_settled));
+    settled.retain(|report| report.entries.iter().any(is_settled) || !report.files.is_empty());
     for report in settled {
         screen::say(format_args!(
             "left changed by an interrupted run, settled before anything else:\n{report}"

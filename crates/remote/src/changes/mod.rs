@@ -19,15 +19,17 @@ use crate::counters::Counters;
 use crate::entry::{Cell, Entry, originals};
 use crate::error::RemoteError;
 use crate::host::{Host, its_own};
-use crate::journal::Contents;
+use crate::journal::{Contents, Line};
 use crate::look::Look;
 use crate::one_host;
+use crate::others::is_kept;
 use crate::polling::PollingRates;
 use crate::put_back::put_back;
 use crate::saved::{self, SavedThere, Writing};
 use crate::shell::Shell;
 use crate::ssh::{Access, DeadManId};
-use crate::undo::{RemoteReport, begin_to_put_back, finish, restored, undo_at};
+use crate::undo::{Back, RemoteReport, begin_to_put_back, finish, undo_at};
+use crate::written::WrittenThere;
 use noted::{Noted, Values};
 use standby::Standby;
 
@@ -45,7 +47,7 @@ pub struct RemoteChanges {
     /// Values that the host's kernel would take after others, as far as that is known.
     checked: HashSet<(SettingRef, String, Vec<Assignment>)>,
     /// Files that are written and not kept yet.
-    written: Vec<Writing>,
+    written: Vec<WrittenThere>,
     /// Whether the host no longer puts back on its own, because all is about to be kept.
     is_released: bool,
     /// `None` once everything is put back or kept.
@@ -112,7 +114,7 @@ impl RemoteChanges {
 
     /// Whether the host is the one that goodput runs on, in the same network namespace.
     pub fn is_this_host(&self) -> bool {
-        one_host::is_here(self.host.system, &self.host.identity)
+        self.host.is_this_host()
     }
 
     /// The host's system, as it calls itself.
@@ -234,24 +236,28 @@ impl RemoteChanges {
     pub fn restore(&mut self) -> RemoteReport {
         let host = self.host.address.to_string();
         let Some(mut standby) = self.standby.take() else {
-            return RemoteReport { host, report: RestoreReport::empty(Default::default()) };
+            return RemoteReport::new(host, RestoreReport::empty(Default::default()));
         };
         let dead_man = standby.dead_man.id.clone();
         let entries = &self.noted.entries;
         let has_nothing = entries.is_empty() && self.written.is_empty();
-        // A lost session has made the dead-man put back; check again what it did. Nobody else may begin meanwhile.
-        let reached = match has_nothing || self.host.session.answers() {
+        // A lost session has made the dead-man put back; check again what it did. Nobody else may begin meanwhile, nor if the
+        // session goes on without its dead-man.
+        let reached = match has_nothing || is_kept(&mut self.host, &dead_man) {
             true => Ok(()),
             false => self.host.renew().and_then(|()| begin_to_put_back(&mut self.host, &dead_man)),
         };
-        let outcomes = match &reached {
-            Ok(()) => put_back(self.host.system, &mut self.host.session, entries),
-            Err(error) => vec![Outcome::Failed(error.to_string()); entries.len()],
+        let contents = Contents {
+            entries: entries.clone(),
+            written: std::mem::take(&mut self.written),
+            ..Contents::default()
         };
-        let restored = restored(entries, outcomes);
-        let contents = Contents { entries: entries.clone(), ..Contents::default() };
-        let mut report = finish(&host, &mut standby.journal, &contents, restored);
-        report.report.notes.extend(self.take_back_files(reached));
+        let back = match reached {
+            Ok(()) => Back::at(&mut self.host, &contents),
+            Err(error) => Back::failed(&contents, &error.to_string()),
+        };
+        let mut report = finish(&host, &mut standby.journal, &contents, back);
+        report.host_goes_on = !self.is_released;
         // It does nothing more if everything is back, and tries the rest otherwise.
         self.host.session.end();
         report
@@ -292,9 +298,12 @@ impl RemoteChanges {
     ) -> Result<Vec<SavedThere>, RemoteError> {
         let (system, session) = (self.host.system, &mut self.host.session);
         let writing = Writing::prepare(system, session, &all_its_own(assignments)?)?;
-        // Noted first: of a file that was under way when the connection was lost, nobody knows whether it is there.
-        self.written.push(writing);
-        self.written.last().map_or(Ok(Vec::new()), |writing| writing.write(system, session))
+        let standby = self.standby.as_mut().ok_or(RemoteError::Closed)?;
+        // On disk first: of a file that was under way when the connection was lost, nobody knows whether it is there.
+        let files = writing.noted();
+        standby.journal.note(&Line::Writes { files: files.clone() })?;
+        self.written.extend(files);
+        writing.write(system, session)
     }
 
     /// Keeps the host from putting back on its own; whatever is not kept after that is put back from here. For several
@@ -332,26 +341,6 @@ impl RemoteChanges {
             true => Err(cause),
             false => Err(RemoteError::NotBack { cause: Box::new(cause), left: report.to_string() }),
         }
-    }
-
-    /// Takes back the files that are written, if the host was `reached`. Returns what stays there, in words.
-    fn take_back_files(&mut self, reached: Result<(), RemoteError>) -> Vec<String> {
-        let Self { host, written, .. } = self;
-        let mut taken_back = |writing: &Writing| {
-            reached.as_ref().map_err(ToString::to_string)?;
-            let back = writing.take_back(host.system, &mut host.session);
-            back.map_err(|error| error.to_string())
-        };
-        let left: Vec<_> =
-            written.iter().rev().filter_map(|writing| taken_back(writing).err()).collect();
-        written.clear();
-        let of_one = |why| {
-            let address = &host.address;
-            format!(
-                "files there may still keep values: {why}; `goodput settings saved --on {address}` shows them"
-            )
-        };
-        left.into_iter().map(of_one).collect()
     }
 
     /// Announces to both hosts what is about to change; returns all values right after that.

@@ -14,7 +14,7 @@ use crate::keeper::Keeper;
 use crate::look::Look;
 use crate::shell::Shell;
 use crate::system::System;
-pub(crate) use writing::Writing;
+pub(crate) use writing::{Writing, not_taken_back, take_back};
 use writing::{Plan, plans};
 
 /// Lines of ours in a file of a host.

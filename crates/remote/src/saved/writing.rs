@@ -1,6 +1,6 @@
 //! Values that are written into several files of a host: into all of them, or none.
 
-use goodput_settings::Assignment;
+use goodput_settings::{Assignment, FileOutcome, TakenBack};
 
 use super::{EDITED, SavedThere, check};
 use crate::error::RemoteError;
@@ -8,6 +8,7 @@ use crate::keeper::Keeper;
 use crate::look::Look;
 use crate::shell::Shell;
 use crate::system::System;
+use crate::written::WrittenThere;
 
 /// The files that are to keep some values.
 pub(crate) struct Writing {
@@ -28,6 +29,11 @@ impl Writing {
         check(system, shell, assignments)?;
         let plans = plans(system, shell, assignments)?;
         Ok(Self { plans, assignments: assignments.to_vec() })
+    }
+
+    /// What is to be noted before it is written.
+    pub(crate) fn noted(&self) -> Vec<WrittenThere> {
+        self.plans.iter().map(Plan::noted).collect()
     }
 
     /// Writes the lines that keep the values after a reboot, and returns their files.
@@ -96,6 +102,11 @@ impl Plan {
         }
     }
 
+    fn noted(&self) -> WrittenThere {
+        let (path, is_made) = (self.keeper.path.clone(), self.is_made);
+        WrittenThere { path, is_made, before: self.before.clone(), keeps: self.keeps.clone() }
+    }
+
     fn write(&self, system: &dyn System, shell: &mut dyn Shell) -> Result<(), RemoteError> {
         self.keeper.write(shell, system, (&self.sum, self.is_made), &self.keeps)
     }
@@ -111,6 +122,66 @@ impl Plan {
             return Ok(());
         }
         self.keeper.write(shell, system, (&found.sum, self.is_made), &self.before)
+    }
+}
+
+/// Makes files as they were before a run wrote them, the last one first. Whatever fails, the rest is put back. What someone
+/// has changed since is left alone.
+pub(crate) fn take_back(
+    system: &dyn System,
+    shell: &mut dyn Shell,
+    written: &[WrittenThere],
+) -> Vec<TakenBack> {
+    if written.is_empty() {
+        return Vec::new();
+    }
+    let keepers = match system.keepers(shell) {
+        Ok(keepers) => keepers,
+        Err(error) => return not_taken_back(written, &error.to_string()),
+    };
+    let back = written.iter().rev().map(|file| {
+        let keeper = keepers.iter().find(|keeper| keeper.path == file.path);
+        let outcome = match file.take_back(system, shell, keeper) {
+            Ok(outcome) => outcome,
+            Err(RemoteError::LeftAlone { .. }) => FileOutcome::ChangedByOther,
+            Err(error) => FileOutcome::Failed(error.to_string()),
+        };
+        TakenBack { path: file.path.clone(), outcome }
+    });
+    back.collect()
+}
+
+/// The outcomes if no file can be put back.
+pub(crate) fn not_taken_back(written: &[WrittenThere], why: &str) -> Vec<TakenBack> {
+    let of = |file: &WrittenThere| TakenBack {
+        path: file.path.clone(),
+        outcome: FileOutcome::Failed(why.into()),
+    };
+    written.iter().rev().map(of).collect()
+}
+
+impl WrittenThere {
+    /// Makes the lines as they were before. `keeper` is the file; `None` if the host has no such file.
+    fn take_back(
+        &self,
+        system: &dyn System,
+        shell: &mut dyn Shell,
+        keeper: Option<&Keeper>,
+    ) -> Result<FileOutcome, RemoteError> {
+        let found = keeper.map(|keeper| keeper.found(shell)).transpose()?;
+        let ours = found.as_ref().and_then(|found| found.ours.as_ref());
+        let now = ours.map_or(&[][..], |ours| &ours.keeps);
+        if ours.is_some_and(|ours| !ours.intact) {
+            return Ok(FileOutcome::ChangedByOther);
+        }
+        match (keeper, found.as_ref()) {
+            _ if now == self.before => Ok(FileOutcome::AlreadyBack),
+            (Some(keeper), Some(found)) if now == self.keeps => {
+                keeper.write(shell, system, (&found.sum, self.is_made), &self.before)?;
+                Ok(FileOutcome::PutBack)
+            }
+            _ => Ok(FileOutcome::ChangedByOther),
+        }
     }
 }
 

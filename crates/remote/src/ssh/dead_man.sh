@@ -78,8 +78,10 @@ while IFS= read -r line; do
       ;;
     end) break ;;
     bye)
+      # It stays until the session ends, so that nobody else begins, and puts nothing back.
+      top=0
+      due=
       say released 0
-      exit 0
       ;;
   esac
 done

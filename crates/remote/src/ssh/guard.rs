@@ -103,7 +103,8 @@ impl DeadMan {
         }
     }
 
-    /// Releases the dead-man without putting anything back. On an error it may have put back, or may still do so.
+    /// From now on, the dead-man puts nothing back, and only keeps others away until the session ends. On an error it may have
+    /// put back, or may still do so.
     pub(crate) fn release(&self, session: &mut Session) -> Result<(), RemoteError> {
         self.exchange(session, "bye", "released", 0)
     }
@@ -228,6 +229,8 @@ mod tests {
     fn a_released_one_puts_nothing_back() {
         let mut scene = Scene::new(&["sh"]);
         scene.dead_man.release(&mut scene.session).unwrap();
+        assert!(scene.session.answers() && !is_over(scene.dead_man.id.pid), "it keeps others away");
+        scene.session.end();
         wait_for("the dead-man to end", || is_over(scene.dead_man.id.pid));
         assert_eq!(read(&scene.file("value")), "ours");
         let mut scene = Scene::new(&["sh"]);

@@ -18,7 +18,8 @@ use crate::lookup::{find, machine};
 use crate::machine::device;
 use crate::place::Place;
 use crate::restore::{Forget, RestoreReport, bring_back, settle_contents};
-use crate::setting::Machine;
+use crate::saved::{self, SaveError, SavedFile};
+use crate::setting::{Assignment, Machine};
 use crate::side_effects::{self, Cells};
 use crate::turn::{self, AtWork};
 use crate::undo::settle_before;
@@ -116,6 +117,36 @@ impl Changes {
             log::enter(open.journal.path(), &setting, [&noted.value, &effective], ChangeKind::Set);
         }
         Ok(effective)
+    }
+
+    /// Writes files that keep these values after a reboot, and returns them. Values that are saved already stay. `program` is
+    /// goodput, for the unit that sets at boot what no other file can keep. Like the values themselves, the files are put
+    /// back unless they are kept: the journal has them before they are written.
+    ///
+    /// # Errors
+    /// If a value can't be kept by a file of ours, or a file or the journal can't be written. No file has changed then.
+    pub fn save(
+        &mut self,
+        assignments: &[Assignment],
+        program: &Path,
+    ) -> Result<Vec<SavedFile>, SaveError> {
+        assignments.iter().try_for_each(|(setting, _)| saved::check_savable(setting))?;
+        self.save_below(Path::new("/"), assignments, program)
+    }
+
+    /// The same below another root.
+    pub(crate) fn save_below(
+        &mut self,
+        root: &Path,
+        assignments: &[Assignment],
+        program: &Path,
+    ) -> Result<Vec<SavedFile>, SaveError> {
+        if let (None, Some((setting, _))) = (&self.open, assignments.first()) {
+            return Err(SettingError::Closed(setting.clone()).into());
+        }
+        saved::save_below(root, assignments, program, |written| {
+            self.append(Line::Writes(written.clone()), Durable::Yes)
+        })
     }
 
     /// Puts everything back, the last change first, and closes the journal. What can't be put back

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use goodput_model::SettingRef;
 use goodput_netlink::{namespace, scripted};
@@ -454,4 +454,61 @@ fn on_a_read_only_disk_nothing_is_changed() {
     let refused = Changes::begin(&state_dir, guard()).unwrap_err();
     let said = refused.to_string();
     assert!(said.contains("Read-only") && said.contains("goodput changes nothing"), "{said}");
+}
+
+/// A run that has changed a value and saved another one below `root`: the file, and what its journal says.
+fn saved(scene: &Scene, root: &Path) -> (Changes, PathBuf, PathBuf, String) {
+    let mut changes = scene.begin();
+    changes.apply(&scene.setting(), "b").unwrap();
+    let keeps = [("sysctl.net.ipv4.tcp_sack".parse().unwrap(), "1".to_owned())];
+    let files = changes.save_below(root, &keeps, Path::new("/bin/sh")).unwrap();
+    let [file] = &files[..] else { panic!("{files:?}") };
+    assert!(file.path.exists());
+    let journal = scene.journals().pop().unwrap();
+    let text = std::fs::read_to_string(&journal).unwrap();
+    (changes, file.path.clone(), journal, text)
+}
+
+#[test]
+fn a_file_that_is_not_kept_goes_with_the_values() {
+    let (scene, root) = (Scene::new(), tempfile::tempdir().unwrap());
+    let (mut changes, file, ..) = saved(&scene, root.path());
+    let report = changes.restore();
+    assert!(report.is_clean() && !report.files.is_empty(), "{report}");
+    assert!(!file.exists() && scene.journals().is_empty());
+    let (changes, file, ..) = saved(&scene, root.path());
+    changes.keep().unwrap();
+    assert!(file.exists() && scene.journals().is_empty());
+}
+
+/// The power failed after a file was written and before the run had kept it.
+#[test]
+fn the_journal_names_a_file_before_it_is_written_and_removes_it_also_after_a_reboot() {
+    for is_rebooted in [false, true] {
+        let (scene, root) = (Scene::new(), tempfile::tempdir().unwrap());
+        let (changes, file, journal, text) = saved(&scene, root.path());
+        changes.keep().unwrap();
+        let (first, rest) = text.split_once('\n').unwrap();
+        let of_another_boot =
+            "{\"line\":\"begin\",\"format\":5,\"pid\":1,\"boot_id\":\"x\",\"netns\":1}";
+        let first = if is_rebooted { of_another_boot } else { first };
+        std::fs::write(&journal, format!("{first}\n{rest}")).unwrap();
+        assert_eq!(crate::leftovers(&scene.state_dir()).len(), 1);
+        let report = crate::undo(&scene.state_dir()).unwrap().swap_remove(0);
+        assert!(report.is_clean(), "{report}");
+        assert!(report.to_string().contains(file.to_str().unwrap()), "{report}");
+        assert!(!file.exists() && scene.journals().is_empty());
+        assert_eq!(scene.value(), if is_rebooted { "b" } else { "a" });
+    }
+}
+
+#[test]
+fn a_file_that_someone_else_has_changed_since_is_left_alone_and_said() {
+    let (scene, root) = (Scene::new(), tempfile::tempdir().unwrap());
+    let (mut changes, file, ..) = saved(&scene, root.path());
+    std::fs::write(&file, "theirs").unwrap();
+    let report = changes.restore();
+    assert!(!report.is_clean() && report.not_back().contains("someone else"), "{report}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "theirs");
+    assert!(scene.journals().is_empty(), "nothing is left to do");
 }

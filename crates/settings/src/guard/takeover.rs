@@ -61,6 +61,9 @@ fn report(report: &RestoreReport) -> i32 {
     for entry in &report.entries {
         say(&format!("goodput: settings of the ended run: {}: {}", entry.setting, entry.outcome));
     }
+    for file in &report.files {
+        say(&format!("goodput: files of the ended run: {file}"));
+    }
     if let Some(problem) = &report.problem {
         say(&format!("goodput: {}: {problem}", report.journal.display()));
     }

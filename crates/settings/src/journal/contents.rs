@@ -12,10 +12,11 @@ use super::text::{JournalContents, JournalText};
 use crate::place::Place;
 use crate::process::ProcessMark;
 use crate::side_effects::{Cells, Changed};
+use crate::written::Written;
 
 /// The version of the format that is written. The first one had neither cookies nor the side effects of a
-/// setting, the second one no [`Line::Found`], the third one no [`Line::TakenOver`].
-pub(crate) const JOURNAL_FORMAT_VERSION: u32 = 4;
+/// setting, the second one no [`Line::Found`], the third one no [`Line::TakenOver`], the fourth one no [`Line::Writes`].
+pub(crate) const JOURNAL_FORMAT_VERSION: u32 = 5;
 
 /// One line of a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,6 +71,13 @@ pub(crate) enum Line {
     Settled {
         /// The setting.
         setting: SettingRef,
+    },
+    /// Files that keep values over a reboot are about to be written.
+    Writes(Written),
+    /// There is nothing left to do about such files.
+    FilesSettled {
+        /// How many changes of files that is about, for people.
+        changes: usize,
     },
     /// The run is over, and another process is about to put back what is left.
     TakenOver(TakenOver),
@@ -134,6 +142,8 @@ pub(crate) struct Contents {
     pub(crate) taken_over: Option<TakenOver>,
     /// The entries to put back, in the order of the changes.
     pub(crate) entries: Vec<Entry>,
+    /// The files to put back, in the order of the changes.
+    pub(crate) written: Vec<Written>,
     /// The surroundings of all of its settings.
     surroundings: Surroundings,
     /// Values that changes of the run gave to other settings before the run changed those settings.
@@ -180,6 +190,8 @@ impl JournalContents for Contents {
                 }
             }
             Line::Settled { setting } => self.entries.retain(|entry| entry.setting != setting),
+            Line::Writes(written) => self.written.push(written),
+            Line::FilesSettled { .. } => self.written.clear(),
             Line::TakenOver(by) => self.taken_over = Some(by),
         }
     }
@@ -189,7 +201,7 @@ impl JournalContents for Contents {
     }
 
     fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.entries.is_empty() && self.written.is_empty()
     }
 }
 

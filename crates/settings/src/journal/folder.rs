@@ -14,6 +14,7 @@ use super::file::{JournalFile, SUFFIX};
 use super::list::List;
 use super::own_folder::{FolderLock, check_folder, lock_folder};
 use super::sealed_file::remove_unnamed;
+use super::text::JournalContents;
 use crate::error::{self, SettingError};
 use crate::footprint::Footprint;
 use crate::guard::runs as guard_runs;
@@ -108,7 +109,7 @@ fn in_the_way(
             return refused(text.says.holder(), owner, asker, journal);
         }
         // Between the end of a run and the first step of its guard, nobody holds the journal.
-        let is_guarded = !text.says.entries.is_empty() && guard_runs(path);
+        let is_guarded = !text.says.is_empty() && guard_runs(path);
         let holder = text.says.successor(owner);
         is_guarded.then_some(SettingError::GuardAtWork { holder, journal })
     });

@@ -9,6 +9,7 @@ use super::place::is_of_drop_ins;
 use super::root::below;
 use super::{SaveError, SavedFile, boot_unit};
 use crate::life;
+use crate::written::{FileOutcome, TakenBack, Written, WrittenFile};
 
 /// Everyone may read what is saved.
 const FILE_MODE: u32 = 0o644;
@@ -19,106 +20,91 @@ pub(super) struct NewFile {
     pub(super) text: String,
 }
 
-/// What files of ours were before they changed together.
-#[derive(Debug)]
-pub(super) struct Replaced {
-    root: PathBuf,
-    files: Vec<OldFile>,
-}
+impl Written {
+    /// What it means to write all of `files` and to remove those that are `needless`. Nothing is changed yet.
+    pub(super) fn planned(root: &Path, files: &[NewFile], needless: &[PathBuf]) -> Self {
+        let written = files.iter().map(|file| (&file.saved.path, Some(file.text.clone())));
+        let removed = needless.iter().map(|path| (path, None));
+        let all = written.chain(removed);
+        let files = all.map(|(path, new)| WrittenFile::found(root, path, new)).collect();
+        Self { root: root.into(), files }
+    }
 
-/// A file before and after its change.
-#[derive(Debug)]
-struct OldFile {
-    path: PathBuf,
-    old: Option<Vec<u8>>,
-    new: Option<Vec<u8>>,
-    /// Whether it is the unit, and started at boot.
-    is_enabled: bool,
-}
-
-/// Writes all of `files` and removes those that are `needless`, or leaves all as they were.
-pub(super) fn change_all(
-    root: &Path,
-    files: &[NewFile],
-    needless: &[PathBuf],
-) -> Result<Replaced, SaveError> {
-    let mut replaced = Replaced { root: root.into(), files: Vec::new() };
-    let done = replaced.write(files).and_then(|()| replaced.remove(needless));
-    match done {
-        Ok(()) => Ok(replaced),
-        Err(failure) => {
+    /// Changes all of them, or leaves all as they were.
+    pub(super) fn carry_out(&self) -> Result<(), SaveError> {
+        let done = self.files.iter().try_for_each(|file| file.carry_out(&self.root));
+        if done.is_err() {
             // Only the first failure is reported.
-            for file in replaced.files.iter().rev() {
-                let _ = file.put_back(root);
-            }
-            Err(failure)
-        }
-    }
-}
-
-impl Replaced {
-    fn write(&mut self, files: &[NewFile]) -> Result<(), SaveError> {
-        for NewFile { saved, text } in files {
-            let new = Some(text.as_bytes().to_vec());
-            self.files.push(OldFile::found(&self.root, &saved.path, new));
-            place(&self.root, &saved.path, text.as_bytes())?;
-            if saved.path == below(&self.root, boot_unit::FILE) {
-                enable(&self.root)?;
+            for file in self.files.iter().rev() {
+                let _ = file.put_back(&self.root);
             }
         }
-        Ok(())
+        done
     }
 
-    fn remove(&mut self, needless: &[PathBuf]) -> Result<(), SaveError> {
-        for path in needless {
-            self.files.push(OldFile::found(&self.root, path, None));
-            let failed = |cause| SaveError::Io { operation: "remove", path: path.clone(), cause };
-            remove(&self.root, path).map_err(failed)?;
-        }
-        Ok(())
-    }
-
-    /// Makes all files as they were before, the last one first. Whatever fails, the rest is taken back.
-    ///
-    /// # Errors
-    /// The first failure. A file that someone has changed since is left alone.
-    pub(super) fn take_back(self) -> Result<(), SaveError> {
-        let Self { root, files } = self;
-        let back = files.iter().rev().map(|file| match file.is_ours() {
-            true => file.put_back(&root),
-            false => Err(SaveError::Edited(file.path.clone())),
+    /// Makes all of them as they were before, the last one first. Whatever fails, the rest is put back. What someone has
+    /// changed since is left alone.
+    pub(crate) fn take_back(&self) -> Vec<TakenBack> {
+        let back = self.files.iter().rev().map(|file| TakenBack {
+            path: file.path.display().to_string(),
+            outcome: file.take_back(&self.root),
         });
-        // All of them, before the first failure is looked for.
-        back.collect::<Vec<_>>().into_iter().collect()
+        back.collect()
     }
 }
 
-impl OldFile {
+impl WrittenFile {
     /// What is at `path` before it becomes `new`.
-    fn found(root: &Path, path: &Path, new: Option<Vec<u8>>) -> Self {
-        let old = fs::read(path).ok();
+    fn found(root: &Path, path: &Path, new: Option<String>) -> Self {
+        let old = text(path);
         let is_enabled = path == below(root, boot_unit::FILE) && is_enabled(root);
         Self { path: path.into(), old, new, is_enabled }
     }
 
-    /// Whether the file is as we made it.
-    fn is_ours(&self) -> bool {
-        fs::read(&self.path).ok() == self.new
+    fn carry_out(&self, root: &Path) -> Result<(), SaveError> {
+        let Self { path, new, .. } = self;
+        let Some(new) = new else {
+            let failed = |cause| SaveError::Io { operation: "remove", path: path.clone(), cause };
+            return remove(root, path).map_err(failed);
+        };
+        place(root, path, new.as_bytes())?;
+        if *path == below(root, boot_unit::FILE) { enable(root) } else { Ok(()) }
+    }
+
+    fn take_back(&self, root: &Path) -> FileOutcome {
+        let now = text(&self.path);
+        let is_back = now == self.old;
+        if !is_back && now != self.new {
+            return FileOutcome::ChangedByOther;
+        }
+        match self.put_back(root) {
+            Ok(()) if is_back => FileOutcome::AlreadyBack,
+            Ok(()) => FileOutcome::PutBack,
+            Err(why) => FileOutcome::Failed(why.to_string()),
+        }
     }
 
     fn put_back(&self, root: &Path) -> Result<(), SaveError> {
         let Self { path, old, is_enabled, .. } = self;
         match old {
             // What was not written yet is not touched: on a full disk that would lose it.
-            Some(old) if fs::read(path).is_ok_and(|now| now == *old) => {}
-            Some(old) => place(root, path, old)?,
-            None => remove(root, path).or_else(|cause| match cause.kind() {
-                io::ErrorKind::NotFound => Ok(()),
-                _ => Err(SaveError::Io { operation: "remove", path: path.clone(), cause }),
-            })?,
+            Some(old) if text(path).is_some_and(|now| now == *old) => remove_drafts(path),
+            Some(old) => place(root, path, old.as_bytes())?,
+            None => {
+                remove_drafts(path);
+                remove(root, path).or_else(|cause| match cause.kind() {
+                    io::ErrorKind::NotFound => Ok(()),
+                    _ => Err(SaveError::Io { operation: "remove", path: path.clone(), cause }),
+                })?;
+            }
         }
         if *is_enabled { enable(root) } else { Ok(()) }
     }
+}
+
+/// The text of a file of ours; `None` if it is not there, or can't be read.
+fn text(path: &Path) -> Option<String> {
+    fs::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Puts a file at its place, in a folder that is made if it is missing.
@@ -131,9 +117,7 @@ fn place(root: &Path, path: &Path, bytes: &[u8]) -> Result<(), SaveError> {
 
 /// Replaces a file in one step, so that nobody ever reads half of it, and a full disk leaves the old one.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let prefix = format!(".{name}.");
+    let (folder, prefix) = drafts(path);
     remove_left(folder, &prefix);
     let draft = folder.join(format!("{prefix}{}", std::process::id()));
     let written = (|| {
@@ -149,6 +133,18 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         let _ = fs::remove_file(&draft);
     }
     written
+}
+
+/// The folder of a file's drafts, and how their names begin.
+fn drafts(path: &Path) -> (&Path, String) {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    (path.parent().unwrap_or(Path::new("/")), format!(".{name}."))
+}
+
+/// Removes what writers of a file that were killed have left beside it.
+fn remove_drafts(path: &Path) {
+    let (folder, prefix) = drafts(path);
+    remove_left(folder, &prefix);
 }
 
 /// Removes drafts whose writers were killed: their names are the `prefix` and the number of a process that is gone. What
@@ -209,6 +205,15 @@ mod tests {
         NewFile { saved, text: text.into() }
     }
 
+    fn change_all(
+        root: &Path,
+        files: &[NewFile],
+        needless: &[PathBuf],
+    ) -> Result<Written, SaveError> {
+        let written = Written::planned(root, files, needless);
+        written.carry_out().map(|()| written)
+    }
+
     /// What is at each of these paths.
     fn texts<const N: usize>(paths: &[&PathBuf; N]) -> [Option<String>; N] {
         paths.map(|path| fs::read_to_string(path).ok())
@@ -242,15 +247,18 @@ mod tests {
         let [unit, other] = with_unit(root);
         let change =
             || change_all(root, &[new_file(&other, "new")], std::slice::from_ref(&unit)).unwrap();
-        let replaced = change();
+        let outcomes = |written: &Written| -> Vec<_> {
+            written.take_back().into_iter().map(|file| file.outcome).collect()
+        };
+        let written = change();
         assert_eq!(texts(&[&unit, &other]), [None, Some("new".into())]);
-        replaced.take_back().unwrap();
+        assert_eq!(outcomes(&written), [FileOutcome::PutBack, FileOutcome::PutBack]);
         assert_eq!(texts(&[&unit, &other]), [Some("unit".into()), None]);
         assert!(is_enabled(root));
-        let replaced = change();
+        assert_eq!(outcomes(&written), [FileOutcome::AlreadyBack, FileOutcome::AlreadyBack]);
+        let written = change();
         fs::write(&other, "theirs").unwrap();
-        let refused = replaced.take_back();
-        assert!(matches!(refused, Err(SaveError::Edited(ref path)) if *path == other));
+        assert_eq!(outcomes(&written), [FileOutcome::PutBack, FileOutcome::ChangedByOther]);
         assert_eq!(texts(&[&unit, &other]), [Some("unit".into()), Some("theirs".into())]);
     }
 }

@@ -27,8 +27,9 @@ use goodput_model::{EndName, Permanent, SettingRef};
 
 use crate::error::SettingError;
 use crate::lookup::permanent;
+use crate::written::Written;
 use contents::{Assignment, Contents};
-use files::{NewFile, Replaced, change_all, remove};
+use files::{NewFile, remove};
 use host::Here;
 
 pub use mount::{is_of_mount, of_mount};
@@ -125,40 +126,7 @@ impl SavedFile {
     }
 }
 
-/// Files that were saved together, and what they replaced.
-#[derive(Debug)]
-#[must_use = "what goes wrong later must take them back"]
-pub struct Saved {
-    files: Vec<SavedFile>,
-    replaced: Replaced,
-}
-
-impl Saved {
-    /// The files that keep the values.
-    pub fn files(&self) -> &[SavedFile] {
-        &self.files
-    }
-
-    /// Makes the files as they were before. Whatever fails, the rest is taken back.
-    ///
-    /// # Errors
-    /// The first failure: the system refused, or someone has changed a file since, which is left alone.
-    pub fn take_back(self) -> Result<(), SaveError> {
-        self.replaced.take_back()
-    }
-}
-
-/// Writes files that keep these values after a reboot, and returns them. Values that are saved already stay. `program`
-/// is goodput, for the unit that sets at boot what no other file can keep.
-///
-/// # Errors
-/// If a value can't be kept by a file of ours, or a file can't be written. Nothing has changed then.
-pub fn save(assignments: &[(SettingRef, String)], program: &Path) -> Result<Saved, SaveError> {
-    assignments.iter().try_for_each(|(setting, _)| check_savable(setting))?;
-    save_below(Path::new("/"), assignments, program)
-}
-
-/// The files that [`save`] would write, with all of their text. Nothing is written.
+/// The files that [`Changes::save`](crate::Changes::save) would write, with all of their text. Nothing is written.
 ///
 /// # Errors
 /// If a value can't be kept by a file of ours, or one of the files is not as goodput wrote it.
@@ -169,10 +137,10 @@ pub fn would_save(
     Ok(shown(to_write(Path::new("/"), assignments, program)?))
 }
 
-/// The same, if [`save`] would not refuse it. Whether the files can be written only shows when they are.
+/// The same, if saving would not refuse it. Whether the files can be written only shows when they are.
 ///
 /// # Errors
-/// As those of [`save`], before anything is written.
+/// As those of [`Changes::save`](crate::Changes::save), before anything is written.
 pub fn check_would_save(
     assignments: &[(SettingRef, String)],
     program: &Path,
@@ -212,12 +180,24 @@ pub fn remove_saved() -> Vec<(SavedFile, Result<(), SaveError>)> {
     remove_below(Path::new("/"))
 }
 
-fn save_below(root: &Path, assignments: &[Assignment], program: &Path) -> Result<Saved, SaveError> {
+/// Writes files that keep these values after a reboot, and returns them. Values that are saved already stay. `program` is
+/// goodput, for the unit that sets at boot what no other file can keep. `note` learns what is about to be written.
+///
+/// # Errors
+/// If a value can't be kept by a file of ours, or a file can't be written, or that of `note`. Nothing has changed then.
+pub(crate) fn save_below(
+    root: &Path,
+    assignments: &[Assignment],
+    program: &Path,
+    note: impl FnOnce(&Written) -> Result<(), SettingError>,
+) -> Result<Vec<SavedFile>, SaveError> {
     let to_write = to_write(root, assignments, program)?;
     to_write.check_program(root, program)?;
     let ToWrite { saved, files, needless } = to_write;
-    let replaced = change_all(root, &files, &needless)?;
-    Ok(Saved { files: saved, replaced })
+    let written = Written::planned(root, &files, &needless);
+    note(&written)?;
+    written.carry_out()?;
+    Ok(saved)
 }
 
 /// What saving would write.

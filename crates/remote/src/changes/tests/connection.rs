@@ -23,6 +23,85 @@ fn the_host_puts_back_by_itself_when_the_connection_goes() {
     });
 }
 
+/// A host at which whoever logs in again reads no parameter before there is a file `open` in the folder `gate`. A file `looks`
+/// there says that somebody is about to.
+fn gated(gate: &std::path::Path) -> Host {
+    let (sysctl, folder) = (sh("command -v sysctl"), gate.display().to_string());
+    let waits = format!(
+        "#!/bin/sh\n: >'{folder}/looks'\nuntil [ -e '{folder}/open' ]; do sleep 0.05; done\nexec {sysctl} \"$@\"\n"
+    );
+    goodput_testing::write_script(&gate.join("sysctl"), &waits);
+    let logins = AtomicU32::new(0);
+    let login = move || {
+        let path = match logins.fetch_add(1, Ordering::Relaxed) {
+            0 => String::new(),
+            _ => format!("PATH='{folder}':$PATH; export PATH; "),
+        };
+        let script = format!("mount -t sysfs none /sys; {path}exec sh");
+        Session::with_shell(["unshare", "--mount", "sh", "-c", &script])
+    };
+    Host::through(Box::new(login), &"ssh://here".parse().unwrap(), &Access::default()).unwrap()
+}
+
+#[test]
+fn while_a_run_looks_at_what_the_host_put_back_nobody_else_begins() {
+    in_scene(|folder| {
+        for is_cut in [true, false] {
+            let (gate, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+            let before = value(PARAMETER);
+            let host_there = gated(gate.path());
+            let mut changes = RemoteChanges::at(host_there, folder.path(), Vec::new()).unwrap();
+            changes.apply(&setting(PARAMETER), OURS).unwrap();
+            match is_cut {
+                true => changes.host.session.cut(),
+                // The session may go on without the process that keeps others away.
+                false => kill(changes.dead_man().unwrap().pid),
+            }
+            std::thread::scope(|scope| {
+                let restoring = scope.spawn(|| changes.restore());
+                wait_for("the look", || gate.path().join("looks").exists());
+                let other = RemoteChanges::at(host(), elsewhere.path(), Vec::new()).err();
+                std::fs::write(gate.path().join("open"), "").unwrap();
+                assert!(matches!(other, Some(RemoteError::Busy { .. })), "{other:?}");
+                let report = restoring.join().unwrap();
+                assert!(report.report.is_clean(), "{report}");
+            });
+            assert_eq!(value(PARAMETER), before);
+        }
+        assert!(journals(&folder).is_empty());
+    });
+}
+
+#[test]
+fn until_what_was_released_is_kept_or_put_back_nobody_else_begins() {
+    in_scene(|folder| {
+        let elsewhere = tempfile::tempdir().unwrap();
+        let before = value(PARAMETER);
+        let released = || {
+            let mut changes = begin(&folder);
+            changes.apply(&setting(PARAMETER), OURS).unwrap();
+            changes.release().unwrap();
+            changes
+        };
+        let mut changes = released();
+        let other = RemoteChanges::at(host(), elsewhere.path(), Vec::new()).err();
+        assert!(matches!(other, Some(RemoteError::Busy { .. })), "{other:?}");
+        assert!(changes.restore().report.is_clean());
+        assert_eq!(value(PARAMETER), before);
+
+        let mut changes = released();
+        changes.host.session.cut();
+        let other = begin(&elsewhere);
+        let report = changes.restore();
+        let said = report.to_string();
+        assert!(said.contains("goodput settings undo") && !said.contains("by itself"), "{said}");
+        assert_eq!(value(PARAMETER), OURS, "the host itself does nothing after a release");
+        drop(other);
+        assert!(undo_at(folder.path(), &mut host())[0].report.is_clean());
+        assert_eq!(value(PARAMETER), before);
+    });
+}
+
 /// Another run has begun since the host put everything back.
 #[test]
 fn what_the_host_put_back_is_not_looked_at_while_another_run_changes_it() {

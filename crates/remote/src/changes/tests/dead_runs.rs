@@ -68,7 +68,7 @@ fn a_damaged_journal_is_reported_and_nothing_is_changed() {
         for damage in [
             format!("{}\nbroken\n{}\n", lines[0], lines[2]),
             format!("broken\n{}\n", lines[1..].join("\n")),
-            whole.replace("\"format\":2", "\"format\":99"),
+            whole.replace("\"format\":3", "\"format\":99"),
         ] {
             std::fs::write(&path, &damage).unwrap();
             let refused = RemoteChanges::after_dead_runs(host(), folder.path()).err().unwrap();
