@@ -407,7 +407,7 @@ fn from_errno(
 }
 
 /// What a change of a setting requires.
-fn needed(setting: &SettingRef) -> Privilege {
+pub(crate) fn needed(setting: &SettingRef) -> Privilege {
     match ["cpu.", "irq."].iter().any(|area| setting.name.starts_with(area)) {
         true => Privilege::Files,
         false => Privilege::Network,

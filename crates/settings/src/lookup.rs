@@ -2,10 +2,10 @@
 
 use goodput_model::{EndName, Permanent, Plan, SettingRef};
 
-use crate::error::SettingError;
+use crate::error::{SettingError, needed};
 use crate::machine::sysctl_name;
 use crate::permanent::merged;
-use crate::privilege::{Privilege, may_change_anything};
+use crate::privilege::{may_change_anything, may_change_devices};
 use crate::setting::{Assignment, Backend, Machine, Setting};
 use crate::settings::ALL;
 use goodput_model::nearest;
@@ -142,13 +142,23 @@ fn usable(
 /// If there is no such setting, or if nothing of this host may be changed.
 pub fn may_change(setting: &SettingRef) -> Result<(), SettingError> {
     match find_for(setting)?.backend {
-        Backend::Machine(_) if !may_change_anything() => Err(SettingError::NotPermitted {
+        Backend::Machine(_) if !may(setting) => Err(SettingError::NotPermitted {
             operation: "change it".into(),
             setting: setting.clone(),
-            needs: Privilege::Network.lacking(),
+            needs: needed(setting).lacking(),
         }),
         _ => Ok(()),
     }
+}
+
+/// Areas of settings that only a network administrator may change, whoever owns a file.
+const OF_DEVICES: [&str; 3] = ["link.", "offload.", "qdisc."];
+
+/// Root without capabilities may write a sysctl of the network, and changes no device (net/sysctl_net.c `net_ctl_permissions`;
+/// net/ethtool/ioctl.c `dev_ethtool`).
+fn may(setting: &SettingRef) -> bool {
+    let is_of_device = OF_DEVICES.iter().any(|area| setting.name.starts_with(area));
+    may_change_anything() && (!is_of_device || may_change_devices())
 }
 
 /// Puts `value` into the plan; `default` clears it. Nothing on the machine changes.

@@ -96,6 +96,16 @@ pub(crate) fn may_change_anything() -> bool {
     geteuid().is_root() || has_some(&status)
 }
 
+/// Whether this thread may change devices of this network namespace.
+pub(crate) fn may_change_devices() -> bool {
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    has_network(&status)
+}
+
+fn has_network(status: &str) -> bool {
+    effective(status).is_none_or(|mask| mask & Privilege::Network.mask() != 0)
+}
+
 /// What can't be read is taken for a privilege: the change itself shows what is missing.
 fn has_some(status: &str) -> bool {
     let all = Privilege::Network.mask() | Privilege::Files.mask();
@@ -118,6 +128,8 @@ mod tests {
         assert!(!may("0000000000000000") && !may("0000000000000400"));
         assert!(may("0000000000001000") && may("000001ffffffffff"));
         assert!(has_some(""), "unknown");
+        assert!(!has_network("CapEff:\t0000000000000002\n"), "files, and no devices");
+        assert!(has_network("CapEff:\t0000000000001000\n") && has_network(""));
     }
 
     const HOST: &str = "         0          0 4294967295\n";

@@ -67,10 +67,14 @@ pub(super) fn headers(seen: &Seen) -> Answer {
     let own = seen.shaper().filter(|_| own.is_some());
     let least = own.and_then(|shaper| least_for_segment(seen.sender, shaper)).map(f64::ceil);
     let for_users = |counted: f64| BitRate(configured.0 * payload / counted);
+    let why = match least.is_some_and(|least| least <= frame) {
+        true => "what tbf cuts up of a super-packet passes its table of sizes",
+        false => "a super-packet has the overhead once",
+    };
     let text = match least.filter(|least| *least < counted) {
         Some(least) => format!(
-            "of {least:.0} to {counted:.0} bytes that count for a segment, because a super-packet has the overhead once, \
-             {payload:.0} are payload of TCP: {configured} are {} to {} for its users",
+            "of {least:.0} to {counted:.0} bytes that count for a segment, because {why}, {payload:.0} are payload of TCP: \
+             {configured} are {} to {} for its users",
             for_users(counted),
             for_users(least)
         ),
