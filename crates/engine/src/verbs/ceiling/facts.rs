@@ -109,7 +109,7 @@ fn shaper(chain: &[Snapshot], found: &mut CeilingFacts) {
         let rate = device.count("qdisc.ceil_bits_per_s");
         let rate = rate.or_else(|_| device.count("qdisc.rate_bits_per_s")).ok()?;
         let kind = device.text("qdisc.kind").ok()?;
-        (rate > 0).then(|| (BitRate(rate as f64), kind, device))
+        (rate > 0).then_some((BitRate(rate as f64), kind, device))
     });
     let shaped = shaped.map(|(rate, kind, device)| (rate, in_frames(device, rate), kind, device));
     if let Some((rate, left, kind, device)) =
