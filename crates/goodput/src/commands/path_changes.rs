@@ -116,6 +116,7 @@ fn change_point(target: &str, change: &Change, found: Differences) -> ChangePoin
         tests: change.tests,
         p_value: change.probability,
         record_before: change.last_before.id,
+        record_first: Some(change.first_since.id),
         record_since: change.newest.id,
         limit_before: found.before,
         limit_since: found.since,
@@ -169,9 +170,10 @@ fn time(point: Point) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// Whether this is what was said of a change that began with a test of `target`.
+/// Whether this is what was said of a change that began with a test of `target`. Several tests may have begun in one second.
 pub fn begins(found: &ChangePoint, target: &str, test: &Tested) -> bool {
-    found.target == target && seconds(&found.since) == seconds(&test.started)
+    let is_first = found.record_first.is_none_or(|first| first == test.record);
+    is_first && found.target == target && seconds(&found.since) == seconds(&test.started)
 }
 
 /// What was found to begin with a test of `target`; `told` is what was said of it and of others.
@@ -272,6 +274,11 @@ mod tests {
         assert_eq!(mark(&test(true), "nas", &told), Mark::Return(1_795_424_400.0));
         assert_eq!(mark(&test(false), "nas", &told), Mark::Nothing);
         assert_eq!(mark(&test(true), "nas", &told[..1]), Mark::Change);
+        let mut other = told[1].clone();
+        other.found.record_first = Some(8);
+        assert_eq!(mark(&test(true), "nas", &[other.clone()]), Mark::Change, "of the same second");
+        other.found.record_first = Some(9);
+        assert_eq!(mark(&test(true), "nas", &[other]), Mark::Return(1_795_424_400.0));
         assert_eq!(mark(&test(true), "nas", &[changed("nas", monday, Some(monday))]), Mark::Change);
     }
 

@@ -22,6 +22,9 @@ pub struct ChangePoint {
     pub p_value: f64,
     /// The last record before.
     pub record_before: i64,
+    /// The first record since; absent in what earlier goodputs said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record_first: Option<i64>,
     /// The newest record.
     pub record_since: i64,
     /// What limited the path before; absent if no record can be read.
@@ -79,6 +82,7 @@ pub mod tests {
             tests: 8,
             p_value: 1e-9,
             record_before: 811,
+            record_first: None,
             record_since: 819,
             limit_before: None,
             limit_since: None,
