@@ -50,7 +50,7 @@ mod tests {
         let room = |bytes| Room { bytes, most_bytes: Some(1000), oldest_s: 1000.0 };
         assert_eq!(in_words("S", room(800), 9000.0), None);
         let said = in_words("S", room(990), 1000.0 + 7200.0).unwrap();
-        assert!(said.contains("(1.00 kB, stream S)") && said.contains("after 2 h"), "{said}");
+        assert!(said.contains("(1 kB, stream S)") && said.contains("after 2 h"), "{said}");
         assert!(said.ends_with("nats stream edit S --max-bytes 4000"), "{said}");
         let unbounded = Room { most_bytes: None, ..room(u64::MAX) };
         assert_eq!(in_words("S", unbounded, 0.0), None);
