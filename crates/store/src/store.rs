@@ -517,8 +517,8 @@ mod tests {
         .unwrap();
         let (old, mut deleted) = (Old::Before("2026-01-02".into()), 0);
         assert!(store.delete_in_parts(&old, 2, &mut deleted).is_err());
-        assert_eq!(deleted, 4);
-        assert_eq!(store.search(&Wanted::default()).unwrap().len(), 2);
+        assert!((2..5).contains(&deleted), "{deleted}");
+        assert_eq!(store.search(&Wanted::default()).unwrap().len(), 6 - deleted);
     }
 
     /// Each of these deletes takes part of the records; some began at the same time.
