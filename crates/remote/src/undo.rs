@@ -190,7 +190,7 @@ fn report(
 fn without_host(
     found: Found,
     request: UndoRequest,
-) -> Result<(Journal, Contents, Owner), RemoteReport> {
+) -> Result<(Journal, Contents, Owner), Box<RemoteReport>> {
     let problem = found.problem();
     let Found { path, text, journal } = found;
     let usable = text.foreign().is_none() && request.use_damaged;
@@ -200,16 +200,16 @@ fn without_host(
     let Some(journal) = journal else {
         let pid = owner.map_or(0, |owner| owner.pid);
         let entries = outcomes(&contents.entries, |_| Outcome::InUse { pid });
-        return Err(report(host, path, entries, None));
+        return Err(report(host, path, entries, None).into());
     };
     if let Some(problem) = problem.filter(|_| !usable) {
-        return Err(report(host, path, untouched(&contents.entries), Some(problem)));
+        return Err(report(host, path, untouched(&contents.entries), Some(problem)).into());
     }
     match contents.owner.clone() {
         Some(owner) if !contents.is_empty() => Ok((journal, contents, owner)),
-        Some(_) => Err(close(host, &journal, Vec::new())),
+        Some(_) => Err(close(host, &journal, Vec::new()).into()),
         // It is unknown at which host they are.
-        None => Err(close(host, &journal, untouched(&contents.entries))),
+        None => Err(close(host, &journal, untouched(&contents.entries)).into()),
     }
 }
 
@@ -224,7 +224,7 @@ fn untouched(entries: &[Entry]) -> Vec<Restored> {
 fn settle(found: Found, request: UndoRequest, notify: &Notify) -> RemoteReport {
     let (mut journal, contents, owner) = match without_host(found, request) {
         Ok(found) => found,
-        Err(report) => return report,
+        Err(report) => return *report,
     };
     let back = match reach(&owner).map(|host| host.notifying(notify)) {
         Ok(mut host) => put_all_back(&mut host, &owner, &contents),
@@ -244,7 +244,7 @@ fn settle_at(found: Found, host: &mut Host) -> RemoteReport {
     let request = UndoRequest { use_damaged, ..UndoRequest::default() };
     let (mut journal, contents, owner) = match without_host(found, request) {
         Ok(found) => found,
-        Err(report) => return report,
+        Err(report) => return *report,
     };
     let back = put_all_back(host, &owner, &contents);
     finish(&owner.host, &mut journal, &contents, back)

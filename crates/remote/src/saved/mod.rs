@@ -14,8 +14,8 @@ use crate::keeper::Keeper;
 use crate::look::Look;
 use crate::shell::Shell;
 use crate::system::System;
-pub(crate) use writing::{Writing, not_taken_back, take_back};
 use writing::{Plan, plans};
+pub(crate) use writing::{Writing, not_taken_back, take_back};
 
 /// Lines of ours in a file of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]

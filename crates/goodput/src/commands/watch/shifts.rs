@@ -217,7 +217,7 @@ mod tests {
         let waits = Shifts::restored("nas", &tests(), &[found(280)]);
         assert_eq!(waits.waiting, [(280, found(280))]);
         let said = Shifted { waits: false, ..found(280) };
-        let told = Shifts::restored("nas", &tests(), &[said.clone()]);
+        let told = Shifts::restored("nas", &tests(), std::slice::from_ref(&said));
         assert_eq!((told.waiting.len(), told.said), (0, Some((280, Quantity::RoundTrip))));
         let silent = Shifted { with_goodput: true, ..said };
         assert_eq!(Shifts::restored("nas", &tests(), &[silent]).said, None);
