@@ -95,10 +95,8 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         return Ok(None);
     }
     let place = view.sender.place();
-    let text = format!(
-        "slow start lost {:.0} of the first {:.0} packets: whole batches",
-        startup.lost, startup.sent
-    );
+    let stuck = view.sender.episodes()?.stuck_flows();
+    let text = lost(&startup, stuck, view.sender.flow_count()? as usize);
     let window_text =
         format!("the congestion window never grew: {window:.0} segments (tcp_info snd_cwnd)");
     let device = view.sender.device()?;
@@ -131,6 +129,25 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     match path_share(view) {
         Ok(share) => draft.share(share).found(),
         Err(_) => draft.found(),
+    }
+}
+
+/// What the flows lost until their first losses were repaired, of which this many never were.
+fn lost(first: &LossStep, stuck: usize, flows: usize) -> String {
+    match stuck {
+        0 => format!(
+            "slow start lost {:.0} of the first {:.0} packets: whole batches",
+            first.lost, first.sent
+        ),
+        _ if stuck >= flows => format!(
+            "{:.0} of all {:.0} packets were lost: whole batches, of which the first were never repaired",
+            first.lost, first.sent
+        ),
+        _ => format!(
+            "{:.0} of {:.0} packets were lost until the first losses were repaired: whole batches; {stuck} of {flows} flows \
+             never repaired theirs",
+            first.lost, first.sent
+        ),
     }
 }
 
@@ -241,6 +258,7 @@ mod tests {
             crawling().tcp(move |tcp, number| {
                 tcp.ca_state = Some(if (1..after).contains(&number) { 4 } else { 0 });
                 tcp.acked_bytes = Some(1448 * number.min(9));
+                tcp.sent_bytes = tcp.data_segs_out.map(|segments| segments * 1448);
                 tcp.snd_ssthresh_segments =
                     Some(if number == 0 { TcpInfo::INFINITE_SSTHRESH } else { 7 });
             })
@@ -248,7 +266,19 @@ mod tests {
         for after in [2, 30, 100] {
             let finding = fires(&RULE, recovers(after));
             assert!(finding.evidence[0].value > 15.0, "{finding:?}");
+            // Then it is no start of anything that it speaks of.
+            let text = &finding.evidence[0].text;
+            let says = if after > 40 { "were never repaired" } else { "slow start lost" };
+            assert!(text.contains(says), "{after}: {text}");
         }
+    }
+
+    #[test]
+    fn flows_that_never_repaired_their_first_losses_are_counted() {
+        let first = LossStep { seconds: 4.0, sent: 300.0, lost: 120.0 };
+        assert!(lost(&first, 2, 8).ends_with("2 of 8 flows never repaired theirs"));
+        assert!(lost(&first, 8, 8).starts_with("120 of all 300 packets were lost"));
+        assert!(lost(&first, 0, 8).starts_with("slow start lost 120 of the first 300"));
     }
 
     #[test]

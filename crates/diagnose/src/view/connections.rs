@@ -10,12 +10,12 @@ use super::{Episodes, Moment, Side, mean};
 const CA_RECOVERY: u64 = 3;
 
 impl<'a> Side<'a> {
-    /// When the flows lost something, over the whole run.
+    /// When the flows lost something, over the whole run, also before they were first sampled.
     ///
     /// # Errors
     /// If no flow reports what it sent again.
     pub fn episodes(&self) -> Result<&Episodes<'a>, Missing> {
-        self.episodes_by(|| Episodes::of(self.connections()?))
+        self.episodes_by(|| Episodes::of(self.moments(true)?))
     }
 
     /// Share of the samples, from the first loss, in which lost segments were being repaired. Losses of
@@ -69,13 +69,22 @@ impl<'a> Side<'a> {
     /// Every connection of this side at every instant of its samples, oldest first; there is at least one
     /// connection, and none is empty.
     pub fn connections(&self) -> Result<Vec<Vec<Moment<'a>>>, Missing> {
+        self.moments(false)
+    }
+
+    /// The same; if asked for, each connection that began unseen begins before its first sample.
+    fn moments(&self, with_unseen: bool) -> Result<Vec<Vec<Moment<'a>>>, Missing> {
         let (mut all, mut reason) = (BTreeMap::<u16, Vec<_>>::new(), None);
         for sample in &self.end()?.samples {
             for flow in sample.flows.iter().filter(|flow| flow.role == self.role) {
                 match flow.tcp.get() {
                     Ok(tcp) => {
                         let (at_s, is_measured) = (sample.at_s, self.is_measured(sample.at_s));
-                        all.entry(flow.flow).or_default().push(Moment { at_s, is_measured, tcp });
+                        let moments = all.entry(flow.flow).or_default();
+                        if with_unseen && moments.is_empty() {
+                            moments.extend(self.unseen(sample, flow));
+                        }
+                        moments.push(Moment { at_s, is_measured, tcp });
                     }
                     Err(why) => reason = reason.or(Some(why)),
                 }

@@ -35,7 +35,7 @@ pub enum Phase {
 /// One recovery of one flow.
 #[derive(Debug, Clone, Copy)]
 pub struct Episode<'a> {
-    /// The last sample before it.
+    /// The last sample before it, or the begin of a connection that lost something before its first sample.
     before: Moment<'a>,
     /// The first sample that shows a loss.
     seen: Moment<'a>,
@@ -53,7 +53,9 @@ impl Episode<'_> {
     /// By how much round trips exceeded the shortest, `base_s`, when it began: the shorter one before and after the loss,
     /// seconds.
     pub fn queue_s(&self, base_s: f64) -> Result<f64, Missing> {
-        let least_us = self.before.tcp.rtt_us()?.min(self.seen.tcp.rtt_us()?);
+        let seen_us = self.seen.tcp.rtt_us()?;
+        // Before the first sample of a connection, no round trip is known.
+        let least_us = self.before.tcp.rtt_us.map_or(seen_us, |before_us| before_us.min(seen_us));
         Ok(least_us as f64 / 1e6 - base_s)
     }
 
@@ -218,6 +220,12 @@ impl<'a> Episodes<'a> {
         sum(self.flows.iter().filter_map(FlowEpisodes::first_losses))
     }
 
+    /// How many flows never recovered from their first losses.
+    pub fn stuck_flows(&self) -> usize {
+        let is_stuck = |flow: &&FlowEpisodes| flow.episodes.first().is_some_and(|e| !e.is_over);
+        self.flows.iter().filter(is_stuck).count()
+    }
+
     /// Segments sent and lost after that.
     pub fn since(&self) -> Result<LossStep, Missing> {
         sum(self.flows.iter().map(|flow| flow.since().into()))
@@ -373,6 +381,8 @@ mod tests {
         assert_eq!((start.lost, start.sent), (0.0, 0.0));
         assert_eq!((since.lost, since.sent), (40.0, 340.0));
         assert_eq!((first.lost, first.sent), (40.0, 340.0));
+        assert_eq!(asked(&flow(stuck), |of| Ok(of.stuck_flows())), 1);
+        assert_eq!(asked(&flow(overshoots), |of| Ok(of.stuck_flows())), 0);
         let nothing = flow(|number| [100 * number, 0, 100 * number]);
         let [start, since] = asked(&nothing, |of| Ok([of.start()?, of.since()?]));
         assert_eq!((start.sent, since.sent), (0.0, 4000.0));

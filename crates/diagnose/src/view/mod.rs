@@ -28,6 +28,7 @@ mod tcp_series;
 mod trouble;
 mod udp;
 mod unanswered;
+mod unseen;
 mod waiting;
 
 use std::cell::OnceCell;

@@ -16,6 +16,8 @@ pub struct Side<'a> {
     end: Result<&'a End, Missing>,
     from_s: f64,
     to_s: f64,
+    /// Whether its connections are the measurement's own, and not older.
+    pub(super) is_fresh: bool,
     episodes: OnceCell<Result<Episodes<'a>, Missing>>,
 }
 
@@ -28,7 +30,8 @@ impl<'a> Side<'a> {
         (from_s, to_s): (f64, f64),
     ) -> Self {
         let end = evidence.end(name);
-        Self { name, role, end, from_s, to_s, episodes: OnceCell::new() }
+        let is_fresh = !evidence.plan.only_watches();
+        Self { name, role, end, from_s, to_s, is_fresh, episodes: OnceCell::new() }
     }
 
     /// The end's evidence.
