@@ -19,10 +19,12 @@
 //!
 //! # When it is wrong
 //! A policer or a short queue on the path loses packets for a reason: the rate is what they allow.
-//! If a policer or a queue explains the losses about as well (the loss model in the record), or the
-//! path's rate does, the finding is only possible. BBR does not back off, so under BBR it is then
-//! not made, and it is likely only if chance explains the losses clearly. Under BBR, loss below a few percent limits little. From 0.1 % the finding is possible
-//! if the send buffer would allow far more.
+//! The finding is likely only if chance shows: it explains the losses clearly better than any limit
+//! (the loss model in the record), or losses cut the window at sizes that no limit explains. That a
+//! model of loss gives the goodput, or that nothing else was found, makes it only possible. BBR does
+//! not back off, so under BBR only the loss model can show chance, and if the path is full without
+//! it, the finding is not made. Under BBR, loss below a few percent limits little. From 0.1 % the
+//! finding is possible if the send buffer would allow far more.
 //!
 //! # Source
 //! Mathis, Semke, Mahdavi, Ott 1997; RFC 9438 section 5; RFC 2883 (needless retransmissions).
@@ -112,33 +114,40 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         let draft = stream(view, view.sender.retransmitted_share_in_all()?, confidence)?;
         return draft.changes(to_bbr(view, "BBR does not read each loss as congestion")).found();
     }
-    let confidence = match (model_explains(view)?, view.backs_off_at_loss()) {
-        (true, Ok(true)) if backlog_may_have(view) => Confidence::Possible,
-        (_, Ok(true)) if chance_explains(view) => Confidence::Likely,
-        (true, Ok(true)) if !queue_shows(view) => Confidence::Likely,
-        (true, Err(_)) if !queue_shows(view) => Confidence::Possible,
-        (_, Ok(true)) if cut_by_chance(view)? => Confidence::Likely,
-        // What chance takes leaves that much less of a path that is full.
-        (_, Ok(false)) if share >= MIN_HEAVY_LOSS_SHARE && chance_explains(view) => {
-            Confidence::Likely
-        }
-        _ if share < MIN_HEAVY_LOSS_SHARE => {
-            // Little loss beside a rate that stands still is what overshooting it once has cost.
-            if !losses_fill_the_buffer(view)? || queue_shows(view) || path_is_full(view) {
-                return Ok(None);
-            }
-            Confidence::Possible
-        }
-        // A congestion control that does not back off loses nothing by what a rate drops.
-        (_, Ok(false)) if path_is_full(view) => return Ok(None),
-        _ if queue_shows(view) || path_is_full(view) || backlog_may_have(view) => {
-            Confidence::Possible
-        }
-        _ => Confidence::Likely,
-    };
+    let Some(confidence) = confidence(view, share)? else { return Ok(None) };
     stream(view, share, confidence)?
         .changes(to_bbr(view, "BBR does not read each loss as congestion"))
         .found()
+}
+
+/// How sure it is that losses by chance are what holds the flows, which lost this share of what they sent; `None` if they are
+/// not. Only what chance leaves makes it likely: the goodput is a model's at any losses, whatever drops, and a rival that was not
+/// found may still be there.
+fn confidence(view: &View, share: f64) -> Result<Option<Confidence>, Missing> {
+    let (explains, backs_off) = (model_explains(view)?, view.backs_off_at_loss());
+    if backs_off == Ok(true) && explains && backlog_may_have(view) {
+        return Ok(Some(Confidence::Possible));
+    }
+    let is_model_s = explains && backs_off != Ok(false) && !queue_shows(view);
+    let is_chance = match backs_off {
+        Ok(true) if chance_explains(view) => true,
+        Ok(true) if is_model_s => cut_by_chance(view).unwrap_or(false),
+        Ok(true) => cut_by_chance(view)?,
+        // What chance takes leaves that much less of a path that is full.
+        Ok(false) => share >= MIN_HEAVY_LOSS_SHARE && chance_explains(view),
+        Err(_) => false,
+    };
+    if is_chance {
+        return Ok(Some(Confidence::Likely));
+    }
+    let costs = match share < MIN_HEAVY_LOSS_SHARE {
+        _ if is_model_s => true,
+        // Little loss beside a rate that stands still is what overshooting it once has cost.
+        true => losses_fill_the_buffer(view)? && !queue_shows(view) && !path_is_full(view),
+        // A congestion control that does not back off loses nothing by what a rate drops.
+        false => backs_off != Ok(false) || !path_is_full(view),
+    };
+    Ok(costs.then_some(Confidence::Possible))
 }
 
 /// How sure it is that losses cost something, if something else holds the flows most of the time; `None` if nothing shows
@@ -368,10 +377,13 @@ mod tests {
         quiet(&RULE, until(10));
     }
 
+    /// Round trips that say nothing of their variation leave no loss model, so that nothing shows chance.
     #[test]
-    fn fires_where_the_model_explains_the_rate_and_offers_bbr() {
-        let finding = fires(&RULE, Case::path_loss());
-        assert_eq!((finding.end, finding.confidence), (Place::Path, Confidence::Likely));
+    fn a_model_that_explains_the_rate_makes_it_possible_and_offers_bbr() {
+        let case = Case::path_loss();
+        assert!(!chance_explains(&View::new(&case.evidence())));
+        let finding = fires(&RULE, case);
+        assert_eq!((finding.end, finding.confidence), (Place::Path, Confidence::Possible));
         assert_eq!(finding.changes[0].as_argument(), "socket.congestion=cubic,bbr");
     }
 
