@@ -5,6 +5,7 @@ use goodput_model::{Confidence, LossModel, Missing};
 use crate::account::{Part, held};
 use crate::dropping_rate::DroppingRate;
 use crate::elimination::is_local;
+use crate::fitted::Fitted;
 use crate::fitted_limit::FittedLimit;
 use crate::loss::loss;
 use crate::lost_elsewhere::lost_elsewhere;
@@ -18,9 +19,8 @@ use crate::view::{Bursts, LossStep, Losses, View};
 /// itself by chance; if something else holds the rate, chance gives 1 too, but no clusters.
 const MIN_LOST_PER_EXTRA_SENT: f64 = 0.5;
 const MIN_LOSS_CORRELATION: f64 = 0.6;
-/// Lost share of slow start from which it overshot a limit, with the least number of lost packets and the
-/// least ratio to the share lost since. Measured: 11 to 33 % at a policer, at most 2 % at 1 % by chance.
-const MIN_OVERSHOOT_SHARE: f64 = 0.05;
+/// Lost packets of slow start from which it overshot a limit, and the least ratio to the share lost since; the least share
+/// of what it sent is fitted.
 const MIN_OVERSHOOT_PACKETS: f64 = 10.0;
 const MIN_OVERSHOOT_LOSS_RATIO: f64 = 2.0;
 /// Lost share from which slow start alone shows the limit.
@@ -33,10 +33,8 @@ const MIN_FAINT_OVERSHOOT_LOSS_RATIO: f64 = 20.0;
 /// that limit holds it: chance on a path that slow start had filled.
 const MIN_SAME_LEVEL_CWND_RATIO: f64 = 0.25;
 /// Ninth over first decile of the congestion window below which the window reaches the same level again and
-/// again. Measured: 1.2 to 1.5 at a policer, 1.7 to 3 by chance.
-const MAX_CWND_DECILE_RATIO: f64 = 1.55;
-/// The same if losses came in clusters, in at least the number of steps below. Chance then gives 2.1 and more,
-/// and no clusters.
+/// again if losses came in clusters (without them, it is fitted), in at least the number of steps below. Chance
+/// then gives 2.1 and more, and no clusters.
 const MAX_CLUSTERED_CWND_DECILE_RATIO: f64 = 1.9;
 const MIN_CLUSTERED_LOSS_STEPS: usize = 15;
 /// Fewer segments lost since the first recovery have no pattern.
@@ -214,7 +212,7 @@ impl Marks {
             regular: backs_off
                 && share >= MIN_LOSS_SHARE
                 && losses.as_ref().is_some_and(|losses| losses.events() >= MIN_LOSS_STEPS)
-                && is_regular(view, MAX_CWND_DECILE_RATIO)?,
+                && is_regular(view, Fitted::WindowSpread.value())?,
             level: backs_off
                 && share >= MIN_LOSS_SHARE
                 && clustering >= MIN_CLUSTERED_DISPERSION
@@ -268,7 +266,7 @@ fn metered(view: &View) -> Option<Bursts> {
 
 /// Whether slow start lost what chance does not take.
 fn overshoots(startup: &LossStep, since: &LossStep) -> bool {
-    let much = startup.share() >= MIN_OVERSHOOT_SHARE
+    let much = startup.share() >= Fitted::StartupLostShare.value()
         && startup.lost >= MIN_OVERSHOOT_PACKETS
         && startup.share() >= MIN_OVERSHOOT_LOSS_RATIO * since.share();
     much || by_far(startup, since)
@@ -284,6 +282,23 @@ fn by_far(startup: &LossStep, since: &LossStep) -> bool {
 fn is_regular(view: &View, most: f64) -> Result<bool, Missing> {
     let (low, middle, high) = view.sender.congestion_window_deciles()?;
     Ok(middle >= MIN_CWND_SEGMENTS && high <= most * low)
+}
+
+/// What a run shows of the quantities that numbers are fitted to: how much its window varied, and what slow start lost.
+pub fn measured(view: &View) -> Vec<(Fitted, f64)> {
+    let spread = || -> Result<f64, Missing> {
+        let (low, middle, high) = view.sender.congestion_window_deciles()?;
+        let shows = view.backs_off_at_loss()? && middle >= MIN_CWND_SEGMENTS;
+        Ok(if shows { high / low } else { f64::NAN })
+    };
+    let startup = || -> Result<f64, Missing> {
+        let episodes = view.sender.episodes()?;
+        let start = episodes.start()?;
+        let shows = start.lost >= MIN_OVERSHOOT_PACKETS && episodes.began_in_slow_start()?;
+        Ok(if shows { start.share() } else { f64::NAN })
+    };
+    let both = [(Fitted::WindowSpread, spread()), (Fitted::StartupLostShare, startup())];
+    both.into_iter().filter_map(|(fitted, value)| Some((fitted, value.ok()?))).collect()
 }
 
 /// Whether the congestion window still is where slow start ended.

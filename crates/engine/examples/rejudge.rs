@@ -4,12 +4,14 @@
 //! `cargo run -p goodput-engine --example rejudge -- FILE [CASE-PREFIX]`
 //!
 //! With `--json` instead of a file it reads the lines from standard input, and prints each with today's verdict and
-//! findings instead of those of the day. `features` has what each finding's probability is made from, or null.
+//! findings instead of those of the day. `features` has what each finding's probability is made from, or null; `measured`
+//! has the quantities that thresholds are fitted to.
 
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::{BufRead, Write};
 
+use goodput_diagnose::measured;
 use goodput_diagnose::probability::{FEATURES, Features, features_of};
 use goodput_engine::conclude;
 use goodput_engine::measurement::Measurement;
@@ -57,7 +59,9 @@ fn every_line_anew() -> Result<(), Box<dyn Error>> {
             let record: Record = serde_json::from_value(line["record"].take())
                 .map_err(|why| format!("{}: {why}", line["case"]))?;
             let (target, started) = (record.target.clone(), record.started.clone());
-            let again = measurement(record).and_then(|seen| Ok(conclude(seen, &target, &started)?));
+            let seen = measurement(record).map_err(|why| format!("{}: {why}", line["case"]))?;
+            line["measured"] = quantities(&seen);
+            let again = conclude(seen, &target, &started);
             let again = again.map_err(|why| format!("{}: {why}", line["case"]))?;
             line["features"] = features(&again.record);
             line["record"] = again.record.to_json_value()?;
@@ -67,6 +71,13 @@ fn every_line_anew() -> Result<(), Box<dyn Error>> {
         writeln!(out, "{line}")?;
     }
     Ok(out.flush()?)
+}
+
+/// What a run shows of each quantity that a threshold is fitted to, by name. None if both ends sent.
+fn quantities(seen: &Measurement) -> serde_json::Value {
+    let senders = seen.senders();
+    let [sender] = senders[..] else { return serde_json::json!({}) };
+    serde_json::json!(seen.evidence(sender).map(|evidence| measured(&evidence)).unwrap_or_default())
 }
 
 /// For each finding, what its probability is made from, by name. None if both ends sent.

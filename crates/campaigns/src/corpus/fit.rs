@@ -1,4 +1,5 @@
-//! crates/diagnose/data/fit.json: the weights from which a finding's probability is made, fitted to the corpus.
+//! crates/diagnose/data/fit.json: the weights from which a finding's probability is made, and thresholds, fitted to the
+//! corpus.
 //!
 //! Each weight has a normal prior. The fit is the maximum of the posterior density, found by Newton's method; a standard
 //! error is the posterior's own, by its curvature there (Bishop, "Pattern Recognition and Machine Learning", 2006,
@@ -11,7 +12,9 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::rounded;
 use super::said::Said;
+use super::thresholds::{Shown, Threshold};
 use goodput_tools::shell::root;
 
 /// Newton steps after which the weights don't change any more, by far.
@@ -32,6 +35,8 @@ pub struct Fit {
     pub prior_deviation: f64,
     /// The weights, in logits.
     pub weights: Vec<Weight>,
+    /// The thresholds of quantities that the runs show.
+    pub thresholds: Vec<Threshold>,
 }
 
 /// One weight.
@@ -62,8 +67,8 @@ impl Fit {
         fs::write(path(), text).context("write crates/diagnose/data/fit.json")
     }
 
-    /// The same priors, fitted to these findings of so many runs of a corpus with these lines.
-    pub fn again(&self, said: &[Said], runs: usize, lines: &str) -> Self {
+    /// The same priors, fitted to these findings of these runs of a corpus with these lines.
+    pub fn again(&self, said: &[Said], runs: &[Shown], lines: &str) -> Self {
         let value = |said: &Said, weight: &Weight| {
             said.features.get(&weight.feature).copied().unwrap_or_default()
         };
@@ -85,17 +90,14 @@ impl Fit {
         let digest = Sha256::digest(lines);
         let corpus_sha256 = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         let findings = said.len();
-        Self { corpus_sha256, runs, findings, weights, ..*self }
+        let thresholds = self.thresholds.iter().map(|threshold| threshold.again(runs)).collect();
+        let (runs, prior_deviation) = (runs.len(), self.prior_deviation);
+        Self { corpus_sha256, runs, findings, prior_deviation, weights, thresholds }
     }
 }
 
 fn path() -> PathBuf {
     root().join("crates/diagnose/data/fit.json")
-}
-
-/// With so many digits that they are the same on every machine.
-fn rounded(weight: f64) -> f64 {
-    (weight * 1e4).round() / 1e4
 }
 
 /// What is fitted: the features of each finding, whether the finding was right, and the prior of each weight.

@@ -6,7 +6,9 @@ mod page;
 mod reliability;
 mod said;
 mod store;
+mod thresholds;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
@@ -62,16 +64,26 @@ pub fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Fits the weights, and returns the page with them.
+/// Passes after which a fit stays as it is: with new thresholds there are other findings, and so other weights.
+const MAX_PASSES: usize = 4;
+
+/// Fits the weights and thresholds, and returns the page with them.
 fn fitted_page() -> Result<String> {
-    let (corpus, old) = (Corpus::judged()?, Fit::read()?);
-    let fit = corpus.fit(&old);
-    if fit == old {
-        return page::page(&corpus.cases, &fit);
+    for _ in 0..MAX_PASSES {
+        let (corpus, old) = (Corpus::judged()?, Fit::read()?);
+        let fit = corpus.fit(&old);
+        if fit == old {
+            return page::page(&corpus.cases, &fit);
+        }
+        // The findings are the program's own: it is built again, with the new numbers.
+        fit.write()?;
     }
-    fit.write()?;
-    // The probabilities are the program's own: it is built again, with the new weights.
-    page::page(&Corpus::judged()?.cases, &fit)
+    bail!("the fit still changes after {MAX_PASSES} passes")
+}
+
+/// With so many digits that a fitted number is the same on every machine.
+fn rounded(number: f64) -> f64 {
+    (number * 1e4).round() / 1e4
 }
 
 /// How docs/corpus.md and the fitted weights differ from what today's rules give.
@@ -115,16 +127,19 @@ impl Corpus {
 
     /// The weights fitted to the part that is for it, with the priors of `old`.
     fn fit(&self, old: &Fit) -> Fit {
-        let runs: Vec<_> = page::judged(&self.cases, Part::Fit);
-        let said: Vec<_> = runs.iter().flat_map(|case| case.said.clone()).collect();
-        old.again(&said, runs.len(), &self.lines)
+        let cases: Vec<_> = page::judged(&self.cases, Part::Fit);
+        let said: Vec<_> = cases.iter().flat_map(|case| case.said.clone()).collect();
+        let runs: Vec<_> = cases.iter().map(|case| (&case.ran.planted, &case.measured)).collect();
+        old.again(&said, &runs, &self.lines)
     }
 }
 
-/// A run with the part of the corpus that it belongs to, and its findings.
+/// A run with the part of the corpus that it belongs to, its findings, and what else it shows.
 #[derive(Debug)]
 struct Case {
     part: Part,
     ran: Ran,
     said: Vec<Said>,
+    /// What it shows of each quantity that a threshold is fitted to.
+    measured: BTreeMap<String, f64>,
 }

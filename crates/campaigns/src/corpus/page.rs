@@ -6,7 +6,7 @@ use std::fmt::Write;
 use anyhow::{Context, Result};
 
 use super::fit::Fit;
-use super::said::{Said, said};
+use super::said::{Said, measured, said};
 use super::{Case, reliability};
 use crate::part::Part;
 use crate::truth::{Came, Ran, report, score};
@@ -20,7 +20,7 @@ pub fn cases(lines: &str) -> Result<Vec<Case>> {
         let ran = Ran::parse(line)?;
         let drawn = ran.drawn.as_deref().and_then(Part::of);
         let part = drawn.with_context(|| format!("{} was not drawn at random", ran.case))?;
-        Ok(Case { part, said: said(line, &ran)?, ran })
+        Ok(Case { part, said: said(line, &ran)?, measured: measured(line)?, ran })
     };
     lines.lines().map(case).collect()
 }
@@ -45,6 +45,7 @@ pub fn page(cases: &[Case], weights: &Fit) -> Result<String> {
         report::by_cause(&mut page, &runs)?;
     }
     page.push_str(&reliability::weights(weights));
+    page.push_str(&reliability::thresholds(weights));
     page.push_str("\n## What was not right\n\nOf the part that rules may be fitted to.\n\n");
     let fit: Vec<Ran> = judged(cases, Part::Fit).into_iter().map(|case| case.ran.clone()).collect();
     report::faults(&mut page, &fit)?;

@@ -56,6 +56,16 @@ pub fn said(line: &str, ran: &Ran) -> Result<Vec<Said>> {
     Ok(findings.into_iter().zip(line.features).filter_map(said).collect())
 }
 
+/// What a run's line shows of each quantity that a threshold is fitted to.
+pub fn measured(line: &str) -> Result<BTreeMap<String, f64>> {
+    #[derive(Deserialize)]
+    struct Line {
+        #[serde(default)]
+        measured: BTreeMap<String, f64>,
+    }
+    Ok(serde_json::from_str::<Line>(line).context("read what a run measured")?.measured)
+}
+
 fn is_right(planted: &Planted, finding: &Finding) -> bool {
     match planted {
         Planted::One { rules, end } => {

@@ -2,7 +2,7 @@
 
 use goodput_model::LossModel;
 
-use super::fit::{EXCESSES, Fit, best_excess, interval, share_interval, step_nats, sums};
+use super::fit::{EXCESSES, Fit, best_excess, interval, mean_run, share_interval, step_nats, sums};
 use super::series::LossStep;
 
 /// Each segment is lost with the same chance.
@@ -12,8 +12,7 @@ pub fn random(flows: &[&[LossStep]]) -> Option<Fit> {
     fit.with("lost_share", of.share, share_interval(of.share, |share| of.nats(share, 0.0))).sound()
 }
 
-/// Segments are lost in runs (Gilbert 1960), so that the number lost in a step varies more. A run has 1 + excess / 2
-/// segments in the mean: the variance of a sum of geometric runs of mean r is 2 r - 1 times its mean.
+/// Segments are lost in runs (Gilbert 1960), so that the number lost in a step varies more.
 pub fn runs(flows: &[&[LossStep]]) -> Option<Fit> {
     let of = Chance::of(flows)?;
     let at = |excess| of.nats(of.share, excess);
@@ -21,7 +20,7 @@ pub fn runs(flows: &[&[LossStep]]) -> Option<Fit> {
     if excess == 0.0 {
         return None;
     }
-    let run = |excess: f64| 1.0 + excess / 2.0;
+    let run = |excess: f64| mean_run(of.share, excess);
     Fit::new(LossModel::Runs, 2.0, nats, of.steps)
         .with("lost_share", of.share, share_interval(of.share, |share| of.nats(share, excess)))
         .with(
@@ -40,9 +39,9 @@ struct Chance<'a> {
 
 impl<'a> Chance<'a> {
     fn of(flows: &'a [&'a [LossStep]]) -> Option<Self> {
-        let (sent, lost) = sums(flows.iter().copied().flatten());
+        let (came, lost) = sums(flows.iter().copied().flatten());
         let steps = flows.iter().map(|steps| steps.len()).sum();
-        (lost > 0.0 && sent > 0.0).then(|| Self { flows, share: lost / sent, steps })
+        (lost > 0.0).then(|| Self { flows, share: lost / came, steps })
     }
 
     fn nats(&self, share: f64, excess: f64) -> f64 {

@@ -5,10 +5,8 @@ use goodput_model::{Loss, LossModel, Missing};
 use super::fit::{Fit, sums};
 use super::level::FREE_PARAMETERS;
 use super::series::LossStep;
+use crate::fitted::Fitted;
 
-/// How far the best explanation by chance and the best by a limit must lie apart, in the information criterion: 1 to 7
-/// ("positive", Kass, Raftery 1995, where it begins at 2).
-pub const MIN_APART: f64 = 4.0;
 /// Share of the most in flight above which a limit of that would lose nearly everything.
 const NEAR_THE_MOST: f64 = 0.85;
 /// Fewer steps that lost something show no pattern.
@@ -33,9 +31,10 @@ pub fn explanation(flows: &[&[LossStep]], fits: &[Fit], late_s: f64) -> Result<L
         (Some(_), None) => f64::NEG_INFINITY,
         (None, _) => return Err(Missing::because("no explanation could be tried")),
     };
+    let enough = Fitted::LimitAhead.value();
     match (best(true), best(false)) {
-        (Some(chance), _) if apart <= -MIN_APART && would_show(flows) => Ok(chance.model),
-        (_, Some(limit)) if apart >= MIN_APART => Ok(named(limit.model, queues(flows, late_s))),
+        (Some(chance), _) if apart <= -enough && would_show(flows) => Ok(chance.model),
+        (_, Some(limit)) if apart >= enough => Ok(named(limit.model, queues(flows, late_s))),
         _ => Err(Missing::because("chance and a limit explain the losses about as well")),
     }
 }
@@ -44,6 +43,11 @@ pub fn explanation(flows: &[&[LossStep]], fits: &[Fit], late_s: f64) -> Result<L
 /// tried.
 pub fn chance_behind(loss: &Loss) -> Option<f64> {
     behind(loss, true)
+}
+
+/// How far the best explanation by chance and the best by a limit lie behind the best of all.
+pub fn behind_both(loss: &Loss) -> (Option<f64>, Option<f64>) {
+    (behind(loss, true), behind(loss, false))
 }
 
 fn behind(loss: &Loss, by_chance: bool) -> Option<f64> {
@@ -58,8 +62,9 @@ pub fn is_by_chance(loss: &Loss) -> bool {
 
 /// Whether a limit explains the losses better than chance, or about as well.
 pub fn may_be_a_limit(loss: &Loss) -> bool {
-    let (chance, limit) = (behind(loss, true), behind(loss, false));
-    is_limit(loss) || chance.zip(limit).is_some_and(|(chance, limit)| limit - chance < MIN_APART)
+    let (chance, limit) = behind_both(loss);
+    let is_near = |(chance, limit): (f64, f64)| limit - chance < Fitted::LimitAhead.value();
+    is_limit(loss) || chance.zip(limit).is_some_and(is_near)
 }
 
 /// Whether a limit of what is in flight would have shown, had there been one: it loses only near the most, so each
@@ -70,14 +75,14 @@ fn would_show(flows: &[&[LossStep]]) -> bool {
     for flow in flows {
         let most = flow.iter().map(|step| step.flight).fold(0.0, f64::max);
         let near = flow.iter().filter(|step| step.flight >= NEAR_THE_MOST * most);
-        let ((sent_near, _), (sent, _)) = (sums(near), sums(flow.iter()));
+        let ((came_near, _), (came, _)) = (sums(near), sums(flow.iter()));
         let losses = flow.iter().filter(|step| step.lost > 0.0).count();
-        if sent_near > 0.0 {
-            nats += losses as f64 * (sent / sent_near).ln();
+        if came_near > 0.0 {
+            nats += losses as f64 * (came / came_near).ln();
         }
         steps += flow.len();
     }
-    2.0 * nats >= (FREE_PARAMETERS - 1.0) * (steps.max(1) as f64).ln() + MIN_APART
+    2.0 * nats >= (FREE_PARAMETERS - 1.0) * (steps.max(1) as f64).ln() + Fitted::LimitAhead.value()
 }
 
 /// Whether something else than chance explains the losses, also that nothing was lost but late.

@@ -4,7 +4,7 @@ use goodput_model::{LossModel, LossParameter};
 
 use super::series::LossStep;
 
-/// Excess of the variance over the mean that is tried, for losses that come in runs; 0 is none (Poisson).
+/// Excesses of the variance over that of chance without memory that are tried, for losses that come in runs.
 pub const EXCESSES: [f64; 10] = [0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0];
 /// By how much the likelihood falls at the ends of an interval of 90 %: half of the 0.9 quantile of χ² with one degree
 /// of freedom (profile likelihood; Venzon, Moolgavkar 1988).
@@ -42,45 +42,58 @@ impl Fit {
     }
 }
 
-/// Log-likelihood that `lost` segments are lost where `mean` are expected and the variance is `mean * (1 + excess)`: the
-/// negative binomial distribution of size `mean / excess`, Poisson's without excess. The part that every explanation
-/// has in common, the factorial of `lost`, is left out.
-pub fn nats(lost: f64, mean: f64, excess: f64) -> f64 {
-    if mean <= 0.0 {
-        return if lost > 0.0 { f64::NEG_INFINITY } else { 0.0 };
+/// Log-likelihood that `lost` of the segments that came are lost, if each is lost with the chance `share`, and the number varies
+/// by `1 + excess` as much as without memory: the binomial distribution without excess, else the beta-binomial one of as many
+/// independent draws as there are runs, `came / excess`. Its variance is `came * share * (1 - share)`, times
+/// `1 + excess * (came - 1) / (came + excess)`: a run that is longer than what came takes all of it. If losses are rare,
+/// this is Poisson's distribution and the negative binomial one. The part that every explanation has in common, [`ways`], is
+/// left out.
+pub fn nats(lost: f64, came: f64, share: f64, excess: f64) -> f64 {
+    let passed = came - lost;
+    if passed < 0.0 || share <= 0.0 && lost > 0.0 || share >= 1.0 && passed > 0.0 {
+        return f64::NEG_INFINITY;
+    }
+    if came <= 0.0 || share <= 0.0 || share >= 1.0 {
+        return 0.0;
     }
     if excess <= 0.0 {
-        return lost * mean.ln() - mean;
+        return lost * share.ln() + passed * (-share).ln_1p();
     }
-    let size = mean / excess;
-    libm::lgamma(lost + size) - libm::lgamma(size) - size * excess.ln_1p()
-        + lost * (excess / (1.0 + excess)).ln()
+    let draws = came / excess;
+    rising(draws * share, lost) + rising(draws * (1.0 - share), passed) - rising(draws, came)
+}
+
+/// Logarithm of `from * (from + 1) * …`, with this many factors.
+fn rising(from: f64, factors: f64) -> f64 {
+    if factors > 0.0 { libm::lgamma(from + factors) - libm::lgamma(from) } else { 0.0 }
+}
+
+/// Logarithm of how many ways there are to lose so many of what came.
+pub fn ways(lost: f64, came: f64) -> f64 {
+    libm::lgamma(came + 1.0) - libm::lgamma(lost + 1.0) - libm::lgamma(came - lost + 1.0)
 }
 
 /// The same of what a step lost, if each of its segments is lost with this chance.
 pub fn step_nats(step: &LossStep, share: f64, excess: f64) -> f64 {
     match step.is_all_lost {
-        true => at_least_nats(step.lost, step.sent * share, excess),
-        false => nats(step.lost, step.sent * share, excess),
+        true => all_lost_nats(step.came(), share, excess),
+        false => nats(step.lost, step.came(), share, excess),
     }
 }
 
-/// Log-likelihood that `least` segments are lost or more: a run of losses that takes all that is in flight would have taken
-/// more. Nothing is left out.
-fn at_least_nats(least: f64, mean: f64, excess: f64) -> f64 {
-    const NEGLIGIBLE_SHARE: f64 = 1e-9;
-    let first = nats(least, mean, excess) - libm::lgamma(least + 1.0);
-    let (mut sum, mut chance, mut lost) = (0.0, 1.0, least);
-    // Each chance over the first.
-    while chance > NEGLIGIBLE_SHARE * sum || lost < mean {
-        sum += chance;
-        chance *= match excess > 0.0 {
-            true => (lost + mean / excess) / (lost + 1.0) * excess / (1.0 + excess),
-            false => mean / (lost + 1.0),
-        };
-        lost += 1.0;
+/// Mean length of a run of losses, segments. The number lost in runs of mean length r varies by `2 r (1 - share) - 1` times as
+/// much as without memory (a chain of two states, Gilbert 1960), which is 1 for runs by chance: `1 / (1 - share)`.
+pub fn mean_run(share: f64, excess: f64) -> f64 {
+    (1.0 + excess / 2.0) / (1.0 - share)
+}
+
+/// Log-likelihood that all of so many segments are lost: a run begins, and goes on to the last. What was lost of more that
+/// might have been sent is not known, so the run may be longer.
+fn all_lost_nats(count: f64, share: f64, excess: f64) -> f64 {
+    if count <= 0.0 {
+        return 0.0;
     }
-    if first.is_finite() { first + sum.ln() } else { first }
+    share.ln() + (count - 1.0) * (-1.0 / mean_run(share, excess)).ln_1p()
 }
 
 /// The excess at which `nats_at` is largest, and that.
@@ -112,46 +125,78 @@ pub fn share_interval(likeliest: f64, nats_at: impl Fn(f64) -> f64) -> (f64, f64
     (end(likeliest * 1e-3), end((likeliest * 1e3).min(1.0).max(likeliest)))
 }
 
-/// Sent and lost segments of steps.
+/// Segments of steps that came to where they pass or are lost, and those lost.
 pub fn sums<'a>(steps: impl Iterator<Item = &'a LossStep>) -> (f64, f64) {
-    steps.fold((0.0, 0.0), |(sent, lost), step| (sent + step.sent, lost + step.lost))
+    steps.fold((0.0, 0.0), |(came, lost), step| (came + step.came(), lost + step.lost))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const CAME: f64 = 60.0;
+
+    fn chance(lost: f64, share: f64, excess: f64) -> f64 {
+        (nats(lost, CAME, share, excess) + ways(lost, CAME)).exp()
+    }
+
     #[test]
-    fn the_distribution_adds_up_to_one_and_has_its_mean() {
-        for excess in EXCESSES {
-            let chance = |lost: f64| (nats(lost, 3.0, excess) - libm::lgamma(lost + 1.0)).exp();
-            let counts = || (0..20_000).map(f64::from);
-            assert!((counts().map(chance).sum::<f64>() - 1.0).abs() < 1e-6, "{excess}");
-            let mean: f64 = counts().map(|lost| lost * chance(lost)).sum();
-            assert!((mean - 3.0).abs() < 1e-4, "{excess}: {mean}");
-            let square: f64 = counts().map(|lost| lost * lost * chance(lost)).sum();
-            let variance = 3.0 * (1.0 + excess);
-            assert!((square - 9.0 - variance).abs() < 1e-3 * variance, "{excess}: {square}");
+    fn the_distribution_adds_up_to_one_and_has_its_mean_and_variance() {
+        for (share, excess) in
+            [0.01, 0.3, 0.9].iter().flat_map(|share| EXCESSES.map(|excess| (*share, excess)))
+        {
+            let counts = || (0..=60).map(f64::from);
+            let mean_of = |of: &dyn Fn(f64) -> f64| {
+                counts().map(|lost| of(lost) * chance(lost, share, excess)).sum::<f64>()
+            };
+            assert!((mean_of(&|_| 1.0) - 1.0).abs() < 1e-9, "{share} {excess}");
+            let mean = CAME * share;
+            assert!((mean_of(&|lost| lost) - mean).abs() < 1e-9, "{share} {excess}");
+            let variance = mean * (1.0 - share) * (1.0 + excess * (CAME - 1.0) / (CAME + excess));
+            let is = mean_of(&|lost| (lost - mean).powi(2));
+            assert!((is - variance).abs() < 1e-6 * variance, "{share} {excess}: {is} {variance}");
+        }
+    }
+
+    /// Of rare losses, Poisson's distribution and the negative binomial one, of mean 3.
+    #[test]
+    fn rare_losses_have_the_distributions_of_rare_events() {
+        let (came, share) = (3e7, 1e-7);
+        for lost in (0..12).map(f64::from) {
+            let of = |excess: f64| nats(lost, came, share, excess) + ways(lost, came);
+            let poisson = lost * 3.0_f64.ln() - 3.0 - libm::lgamma(lost + 1.0);
+            assert!((of(0.0) - poisson).abs() < 1e-4, "{lost}: {} {poisson}", of(0.0));
+            let size = 3.0 / 2.0;
+            let negative = libm::lgamma(lost + size)
+                - libm::lgamma(size)
+                - libm::lgamma(lost + 1.0)
+                - size * 3.0_f64.ln()
+                + lost * (2.0_f64 / 3.0).ln();
+            assert!((of(2.0) - negative).abs() < 1e-4, "{lost}: {} {negative}", of(2.0));
         }
     }
 
     #[test]
-    fn what_is_lost_at_least_is_all_that_is_not_less() {
-        for excess in EXCESSES {
-            let chance = |lost: f64| (nats(lost, 3.0, excess) - libm::lgamma(lost + 1.0)).exp();
-            let less: f64 = (0..5).map(f64::from).map(chance).sum();
-            assert!(
-                (at_least_nats(5.0, 3.0, excess).exp() - (1.0 - less)).abs() < 1e-6,
-                "{excess}"
-            );
-        }
-        assert!(at_least_nats(0.0, 3.0, 1.0).abs() < 1e-6);
+    fn what_can_not_be_has_no_likelihood() {
+        assert_eq!(nats(5.0, 4.0, 0.5, 0.0), f64::NEG_INFINITY);
+        assert_eq!(nats(1.0, 4.0, 0.0, 2.0), f64::NEG_INFINITY);
+        assert_eq!(nats(3.0, 4.0, 1.0, 2.0), f64::NEG_INFINITY);
+        assert_eq!((nats(4.0, 4.0, 1.0, 2.0), nats(0.0, 0.0, f64::NAN, 2.0)), (0.0, 0.0));
+    }
+
+    #[test]
+    fn all_are_lost_by_chance_alone_or_in_one_run() {
+        let alone = all_lost_nats(7.0, 0.3, 0.0);
+        assert!((alone - nats(7.0, 7.0, 0.3, 0.0)).abs() < 1e-9, "{alone}");
+        // Runs of ten in the mean, of which one has seven segments or more.
+        let run = all_lost_nats(7.0, 0.1, 2.0 * (10.0 * 0.9 - 1.0));
+        assert!((run - (0.1_f64.ln() + 6.0 * 0.9_f64.ln())).abs() < 1e-9, "{run}");
     }
 
     #[test]
     fn the_interval_of_a_share_holds_it_and_narrows_with_the_number() {
-        let of = |lost: f64, sent: f64| {
-            share_interval(lost / sent, |share| nats(lost, sent * share, 0.0))
+        let of = |lost: f64, came: f64| {
+            share_interval(lost / came, |share| nats(lost, came, share, 0.0))
         };
         let (least, most) = of(10.0, 1000.0);
         assert!((0.0050..0.0060).contains(&least) && (0.0160..0.0170).contains(&most));

@@ -107,11 +107,11 @@ fn from(steps: &[&LossStep], level: fn(&LossStep) -> f64, at: f64) -> Option<f64
 /// no larger share, or are all or none.
 pub fn split(steps: &[(&LossStep, bool)]) -> Option<f64> {
     let part = |hit| sums(steps.iter().filter(|step| step.1 == hit).map(|step| step.0));
-    let ((sent, lost), (sent_below, lost_below)) = (part(true), part(false));
-    if sent <= 0.0 || sent_below <= 0.0 || lost / sent <= lost_below / sent_below {
+    let ((came, lost), (came_below, lost_below)) = (part(true), part(false));
+    if came <= 0.0 || came_below <= 0.0 || lost / came <= lost_below / came_below {
         return None;
     }
-    let share = |hit: bool| if hit { lost / sent } else { lost_below / sent_below };
+    let share = |hit: bool| if hit { lost / came } else { lost_below / came_below };
     let at = |excess: f64| {
         let each = steps.iter().map(|(step, hit)| step_nats(step, share(*hit), excess));
         each.sum::<f64>()

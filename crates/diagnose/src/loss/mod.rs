@@ -25,10 +25,12 @@ mod totals;
 use goodput_model::{Known, Loss, LossCandidate, LossModel, Missing};
 
 use crate::account::held;
+use crate::fitted::Fitted;
 use crate::parts;
+use crate::thresholds::MIN_COSTLY_SHARE;
 use crate::view::View;
-use choose::{MIN_APART, explanation, is_limit};
 pub use choose::{chance_behind, is_by_chance, may_be_a_limit};
+use choose::{explanation, is_limit};
 use fit::Fit;
 use order::Order;
 use outage::{Parted, criterion_of_moments};
@@ -60,10 +62,11 @@ fn is_explained(own: &Loss, view: &View) -> bool {
     is_limit(own) && !(by_flight && view.backs_off_at_loss() == Ok(false))
 }
 
-/// Whether the flows always had more to send, and both ends let them: only then what passes as steadily as no chance lets
-/// it shows a rate of the path.
+/// Whether the flows had more to send but for a time that costs nothing, and both ends let them: only then what passes as
+/// steadily as no chance lets it shows a rate of the path. Of many flows there are few samples, which say hardly how certain
+/// that is.
 fn sends_freely(view: &View) -> bool {
-    held(view, parts::OWN_LIMITS).is_ok_and(|held| held.is_nothing())
+    held(view, parts::OWN_LIMITS).is_ok_and(|held| held.share() < MIN_COSTLY_SHARE)
 }
 
 /// The losses of several flows, of which each alone shows no limit, by the rate of all together if that stands out.
@@ -76,6 +79,29 @@ fn of_a_crowd(own: Loss, flows: &[Flow], steps: &[Total]) -> Loss {
         },
         None => own,
     }
+}
+
+/// What the losses show of each quantity that a number is fitted to.
+///
+/// # Errors
+/// Those of [`loss`].
+pub fn measured(view: &View) -> Result<Vec<(Fitted, f64)>, Missing> {
+    view.needs_tcp()?;
+    let flows = series::flows(view)?;
+    let steps = totals(&series::points(view)?, view.sender.min_rtt_s()?);
+    let own = fitted(&flows, &steps, view.late_s());
+    let needless = own.needless_segments as f64 / own.repeated_segments as f64;
+    let (chance, limit) = choose::behind_both(&own);
+    let mut measured = vec![(Fitted::NeedlessIfLate, needless), (Fitted::NeedlessIfLost, needless)];
+    measured.extend(chance.zip(limit).map(|(c, limit)| (Fitted::LimitAhead, c - limit)));
+    measured.extend(tokens::ahead(&steps).map(|ahead| (Fitted::BucketAhead, ahead)));
+    let rate = Some(&steps).filter(|_| flows.len() > 1 && sends_freely(view));
+    if let Some(rate) = rate.and_then(|steps| plateau::compared(steps)) {
+        let ahead = rate.ahead();
+        measured.push((Fitted::RateAhead, ahead));
+        measured.extend((ahead > 0.0).then_some((Fitted::AccidentShare, rate.accident_share)));
+    }
+    Ok(measured)
 }
 
 /// Whether times in which nothing arrived, by their begins and ends in seconds, are clearly better explained by a path that
@@ -96,7 +122,7 @@ fn stand_out(flows: &[Flow], outages: &[(f64, f64)]) -> bool {
     };
     let moments = flows.iter().map(|flow| flow.steps.len()).max().unwrap_or(0);
     let interrupted = best(|of| &of.rest) + criterion_of_moments(outages.len(), moments);
-    best(|of| &of.whole) - interrupted >= MIN_APART
+    best(|of| &of.whole) - interrupted >= Fitted::LimitAhead.value()
 }
 
 /// What explains the steps of flows, and of all flows together; a queue is longer than `late_s`, seconds.

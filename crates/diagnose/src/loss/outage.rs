@@ -30,7 +30,7 @@ impl Parted {
                 }
                 Some(outage) if entered != Some(outage) => {
                     let (sent, lost, is_all_lost) = (step.flight, step.flight, true);
-                    parted.whole.push(LossStep { sent, lost, is_all_lost, ..*step });
+                    parted.whole.push(LossStep { sent, lost, is_all_lost, passed: 0.0, ..*step });
                 }
                 Some(_) => {}
             }

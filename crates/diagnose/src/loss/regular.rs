@@ -1,16 +1,18 @@
 //! Losses at nearly equal distances: a limit that the window meets again each time it has grown.
 //!
 //! If the window meets it several times between two samples, no sample shows its size. But chance has no memory, and so its
-//! losses vary more in number. Here, each of a few equally likely events brings the next loss nearer, as in a renewal
-//! process with Erlang's distances (Winkelmann 1995, "Duration Dependence and Dispersion in Count-Data Models"). A step
-//! begins at any time between two losses.
+//! losses vary more in number. Here, each of a few events brings the next loss nearer, and each segment is such an event with
+//! the same chance: a renewal process (Winkelmann 1995, "Duration Dependence and Dispersion in Count-Data Models") that
+//! counts segments instead of time, so that it is chance itself with one event, at any share that is lost. A step begins at
+//! any place between two losses. If most segments are lost, it is those that pass that come at nearly equal distances.
 
 use goodput_model::LossModel;
 
-use super::fit::{Fit, share_interval, sums};
+use super::fit::{Fit, share_interval, sums, ways};
 use super::series::LossStep;
 
-/// Events between two losses that are tried; with one, this is chance. The distances then vary by 71 to 25 % of their mean.
+/// Events between two losses that are tried; with one, this is chance. The distances then vary by 71 to 25 % of their mean, and
+/// less the larger the share is that is lost.
 const EVENTS: [u32; 4] = [2, 4, 8, 16];
 /// The lost share, and how regular the losses are.
 const FREE_PARAMETERS: f64 = 2.0;
@@ -18,57 +20,48 @@ const FREE_PARAMETERS: f64 = 2.0;
 /// The best fit, if something was lost.
 pub fn regular(flows: &[&[LossStep]]) -> Option<Fit> {
     let steps = || flows.iter().copied().flatten();
-    let (sent, lost) = sums(steps());
-    let share = lost / sent;
+    let (came, lost) = sums(steps());
+    let share = lost / came;
     if !(share > 0.0 && share.is_finite()) {
         return None;
     }
-    let at = |share: f64, events: u32| steps().map(|step| step_nats(step, share, events)).sum();
+    let at = |share: f64, events: u32| {
+        steps().map(|step| nats(step.lost.round(), step.came().round(), share, events)).sum()
+    };
     let tried: [(u32, f64); 4] = EVENTS.map(|events| (events, at(share, events)));
     let (events, nats) = tried.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let fit = Fit::new(LossModel::Flight, FREE_PARAMETERS, nats, steps().count());
+    let fit = fit.sound()?;
     let (least, most) = share_interval(share, |share| at(share, events));
-    Fit::new(LossModel::Flight, FREE_PARAMETERS, nats, steps().count())
-        .with("segments_between_losses", 1.0 / share, (1.0 / most, 1.0 / least))
-        .sound()
+    fit.with("segments_between_losses", 1.0 / share, (1.0 / most, 1.0 / least)).sound()
 }
 
-/// Log-likelihood of what a step lost, without the part that every explanation has in common.
-fn step_nats(step: &LossStep, share: f64, events: u32) -> f64 {
-    let (mean, lost) = (step.sent * share, step.lost.round());
-    if mean <= 0.0 {
-        return if lost > 0.0 { f64::NEG_INFINITY } else { 0.0 };
-    }
+/// Log-likelihood that so many of the segments that came are lost, if this share is lost and so many events lie between two
+/// losses, without the part that every explanation has in common. Stays a logarithm throughout: the chance of a large burst is
+/// less than a number can hold. Nothing is so regular that it loses more than one of so many.
+fn nats(lost: f64, came: f64, share: f64, events: u32) -> f64 {
     let events = f64::from(events);
-    match step.is_all_lost {
-        true => at_least_nats(lost, mean, events),
-        false => nats(lost, mean, events) + libm::lgamma(lost + 1.0),
+    let (counted, each) = if share <= 0.5 { (lost, share) } else { (came - lost, 1.0 - share) };
+    let chance = events * each;
+    if !(chance > 0.0 && chance < 1.0) {
+        return f64::NEG_INFINITY;
     }
-}
-
-/// Log-likelihood of this many losses or more where `mean` are expected.
-fn at_least_nats(least: f64, mean: f64, events: f64) -> f64 {
-    /// Below the sum; a thousand millionth of it.
-    const NEGLIGIBLE_NATS: f64 = 21.0;
-    let (mut lost, mut next) = (least, nats(least, mean, events));
-    let mut sum = next;
-    while lost < mean || next > sum - NEGLIGIBLE_NATS {
-        lost += 1.0;
-        next = nats(lost, mean, events);
-        sum = log_add(sum, next);
+    let least = (events * counted - events + 1.0).max(0.0);
+    let most = (events * counted + events - 1.0).min(came);
+    if least > most {
+        return f64::NEG_INFINITY;
     }
-    sum
-}
-
-/// Log-likelihood of this many losses where `mean` are expected. Stays a logarithm throughout: the chance of a large burst
-/// is less than a number can hold.
-fn nats(lost: f64, mean: f64, events: f64) -> f64 {
-    let all = events * mean;
-    let poisson = |count: f64| count * all.ln() - all - libm::lgamma(count + 1.0);
-    let reach = 1 - events as i32..events as i32;
-    let begins = reach.map(f64::from).filter(|apart| events * lost + apart >= 0.0);
-    begins
-        .map(|apart| (1.0 - apart.abs() / events).ln() + poisson(events * lost + apart))
-        .fold(f64::NEG_INFINITY, log_add)
+    let odds = chance.ln() - (-chance).ln_1p();
+    let first = ways(least, came) + least * odds + came * (-chance).ln_1p();
+    let numbers = (0..2 * events as u32).map(|after| least + f64::from(after));
+    let one = |(sum, happen): (f64, f64), number: f64| {
+        // Of the places at which a step may begin, so many lead from this number of events to these losses.
+        let begins = 1.0 - (number - events * counted).abs() / events;
+        let next = ((came - number) / (number + 1.0)).ln() + odds;
+        (log_add(sum, begins.ln() + happen), happen + next)
+    };
+    let within = numbers.take_while(|number| *number <= most);
+    within.fold((f64::NEG_INFINITY, first), one).0 - ways(lost, came)
 }
 
 /// The logarithm of the sum of two numbers given by their logarithms.
@@ -79,59 +72,86 @@ fn log_add(one: f64, other: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use rand::rngs::Xoshiro256PlusPlus;
+    use rand::{RngExt, SeedableRng};
+
     use super::*;
+    use crate::fitted::Fitted;
     use crate::loss::chance::random;
+
+    fn chance(lost: f64, came: f64, share: f64, events: u32) -> f64 {
+        (nats(lost, came, share, events) + ways(lost, came)).exp()
+    }
 
     #[test]
     fn the_distribution_adds_up_to_one_and_has_its_mean() {
-        for events in EVENTS.map(f64::from) {
-            let counts = || (0..200).map(f64::from);
-            let chance = |lost: f64| nats(lost, 7.3, events).exp();
-            let sum: f64 = counts().map(chance).sum();
-            let mean: f64 = counts().map(|lost| lost * chance(lost)).sum();
-            assert!((sum - 1.0).abs() < 1e-9 && (mean - 7.3).abs() < 1e-9, "{sum} {mean}");
-            let fewer: f64 = (0..5).map(f64::from).map(chance).sum();
-            let five = at_least_nats(5.0, 7.3, events).exp();
-            assert!((five - (1.0 - fewer)).abs() < 1e-8, "{five} {fewer}");
+        for (events, share) in [(1, 0.3), (2, 0.3), (4, 0.2), (8, 0.1), (16, 0.05), (2, 0.8)] {
+            let counts = || (0..=73).map(f64::from);
+            let sum: f64 = counts().map(|lost| chance(lost, 73.0, share, events)).sum();
+            let mean: f64 = counts().map(|lost| lost * chance(lost, 73.0, share, events)).sum();
+            assert!((sum - 1.0).abs() < 1e-9, "{events} {share}: {sum}");
+            assert!((mean - 73.0 * share).abs() < 1e-9, "{events} {share}: {mean}");
         }
-        assert!((nats(3.0, 2.0, 1.0).exp() - (-2.0_f64).exp() * 8.0 / 6.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn with_one_event_it_is_chance() {
+        for (lost, share) in [(3.0, 0.1), (20.0, 0.3), (50.0, 0.8)] {
+            let by_chance = super::super::fit::nats(lost, 60.0, share, 0.0);
+            assert!((nats(lost, 60.0, share, 1) - by_chance).abs() < 1e-9, "{lost} {share}");
+        }
     }
 
     #[test]
     fn a_burst_that_chance_does_not_explain_is_no_more_regular() {
-        for events in EVENTS.map(f64::from) {
-            let by_chance = nats(1000.0, 0.1, 1.0);
-            assert!(nats(1000.0, 0.1, events) < by_chance);
-            let or_more = at_least_nats(1000.0, 0.1, events);
-            assert!((nats(1000.0, 0.1, events)..by_chance).contains(&or_more), "{or_more}");
+        for events in EVENTS {
+            assert!(nats(1000.0, 1_000_000.0, 1e-7, events) < nats(1000.0, 1_000_000.0, 1e-7, 1));
+            assert_eq!(nats(1000.0, 1000.0, 0.01, events), f64::NEG_INFINITY);
         }
     }
 
-    /// Steps of 48 segments that lose these.
-    fn ahead_of_chance(lost: impl IntoIterator<Item = u32>) -> f64 {
-        let step = |lost: u32| LossStep {
+    /// Each segment is lost with the same chance, of flows whose steps are of any size.
+    #[test]
+    fn heavy_loss_by_chance_is_no_more_regular_than_chance() {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(3);
+        for share in [0.1, 0.2, 0.3, 0.4, 0.6, 0.8] {
+            for _ in 0..50 {
+                let mut lost = |came: u32| (0..came).filter(|_| rng.random_bool(share)).count();
+                let sizes = (0..60).map(|number| 20 + number % 40);
+                let steps: Vec<_> = sizes.map(|came| (lost(came) as u32, came)).collect();
+                let ahead = ahead_of_chance(steps);
+                assert!(ahead < Fitted::LimitAhead.value(), "{share}: {ahead}");
+            }
+        }
+    }
+
+    /// Steps that lose the first of these numbers of the second; 0 or less if nothing regular can be tried.
+    fn ahead_of_chance(steps: impl IntoIterator<Item = (u32, u32)>) -> f64 {
+        let step = |(lost, came): (u32, u32)| LossStep {
             from_s: 0.0,
             seconds: 0.3,
-            sent: 48.0,
+            sent: f64::from(came),
             lost: f64::from(lost),
             is_all_lost: false,
-            passed: 48.0 - f64::from(lost),
+            passed: f64::from(came - lost),
             flight: 3.0,
             all_flight: 3.0,
             queue_s: 0.0,
             jitter_s: 0.001,
             cut: None,
         };
-        let steps: Vec<_> = lost.into_iter().map(step).collect();
+        let steps: Vec<_> = steps.into_iter().map(step).collect();
         let flows = [&steps[..]];
-        random(&flows).unwrap().criterion - regular(&flows).unwrap().criterion
+        let regular = regular(&flows).map_or(f64::INFINITY, |fit| fit.criterion);
+        random(&flows).unwrap().criterion - regular
     }
 
     #[test]
     fn losses_at_equal_distances_are_no_chance() {
         // A queue of two packets, as measured.
-        assert!(ahead_of_chance([6, 8, 6, 7, 6, 6, 8, 6, 7, 6, 6, 8]) > 4.0);
+        let of = |lost: [u32; 12]| ahead_of_chance(lost.map(|lost| (lost, 48)));
+        assert!(of([6, 8, 6, 7, 6, 6, 8, 6, 7, 6, 6, 8]) > 4.0);
         // Counts of a Poisson distribution of mean 6.6 at even quantiles.
-        assert!(ahead_of_chance([3, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 11]) < 0.0);
+        assert!(of([3, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 11]) < 0.0);
     }
 }

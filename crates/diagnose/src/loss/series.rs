@@ -38,6 +38,14 @@ pub struct LossStep {
     pub cut: Option<f64>,
 }
 
+impl LossStep {
+    /// Segments that came to where they pass or are lost. Those of one step are not the ones that it sent: what was sent is
+    /// known to have passed or not a round trip later.
+    pub fn came(&self) -> f64 {
+        if self.is_all_lost { self.lost } else { self.passed + self.lost }
+    }
+}
+
 /// One flow over the whole run.
 #[derive(Debug, Clone, Default)]
 pub struct Flow {
@@ -112,7 +120,13 @@ pub fn points(view: &View) -> Result<Vec<Vec<Point>>, Missing> {
         let mine = || sample.flows.iter().filter(|flow| flow.role == Role::Sender);
         let all = mine().map(flight).sum::<Result<f64, Missing>>()?;
         for flow in mine() {
-            points.entry(flow.flow).or_default().push(Point::of(sample, flow, all, kept)?);
+            let (point, points) =
+                (Point::of(sample, flow, all, kept)?, points.entry(flow.flow).or_default());
+            if points.is_empty() {
+                let unseen_s = view.sender.unseen_from_s(sample, flow);
+                points.extend(unseen_s.map(|at_s| point.nothing_yet(at_s)));
+            }
+            points.push(point);
         }
     }
     let mut points: Vec<_> = points.into_iter().collect();
@@ -175,6 +189,11 @@ impl Point {
             late: count(TcpInfo::reord_seen)?,
             has_started: false,
         })
+    }
+
+    /// The flow at a time before this point, its first, when it had counted nothing.
+    fn nothing_yet(self, at_s: f64) -> Self {
+        Self { at_s, rtt_s: self.rtt_s, jitter_s: self.jitter_s, ..Self::default() }
     }
 
     /// Segments that had been sent, had not arrived and were no longer in flight. A segment that was sent again for

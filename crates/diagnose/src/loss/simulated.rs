@@ -4,7 +4,7 @@ use goodput_model::{LossModel, Missing};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
-use super::series::{Point, flow};
+use super::series::{Flow, LossStep, Point, flow};
 use super::totals::totals;
 use super::{Loss, fitted, of_flows};
 
@@ -139,6 +139,48 @@ fn chance_and_limits_are_hardly_ever_mistaken_for_each_other() {
     assert!(random[0] >= 40 && runs[0] >= 35, "{table:?}");
     // A window that grows by one a round trip is cut two or three times in 4 s behind the longer ones.
     assert!(bucket[1] >= 25 && queue[1] >= 10, "{table:?}");
+}
+
+/// Segments of one flow by chance of this share, of windows of any size.
+fn lost_alone(share: f64, rng: &mut Xoshiro256PlusPlus) -> Flow {
+    let mut step = |number: i32| {
+        let came = rng.random_range(8..60);
+        let lost = f64::from((0..came).filter(|_| rng.random_bool(share)).count() as u32);
+        let flight = f64::from(came);
+        LossStep {
+            from_s: f64::from(number) * SAMPLE_S,
+            seconds: SAMPLE_S,
+            sent: flight,
+            lost,
+            is_all_lost: false,
+            passed: flight - lost,
+            flight,
+            all_flight: flight,
+            queue_s: 0.0005 * rng.random_range(0.0..1.0),
+            jitter_s: 0.0005,
+            cut: None,
+        }
+    };
+    Flow { steps: (0..80).map(&mut step).collect(), ..Flow::default() }
+}
+
+/// The number lost is binomial: of 100 segments, 30 ± 4.6 and not Poisson's 30 ± 5.5, which is less than chance leaves by what
+/// looks like a limit.
+#[test]
+fn independent_loss_is_chance_at_every_rate() {
+    for share in [0.02, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8] {
+        let (mut by_chance, mut by_limit) = (0, 0);
+        for seed in 0..SIMULATED_RUNS {
+            let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+            let flows = [lost_alone(share, &mut rng), lost_alone(share, &mut rng)];
+            match of_flows(&flows, 0.001).0 {
+                Ok(LossModel::Random | LossModel::Runs) => by_chance += 1,
+                Ok(_) => by_limit += 1,
+                Err(Missing { .. }) => {}
+            }
+        }
+        assert!(by_limit <= 1 && by_chance >= 45, "{share}: {by_chance} and {by_limit}");
+    }
 }
 
 #[test]

@@ -18,11 +18,8 @@ use goodput_model::LossModel;
 use super::fit::{EXCESSES, Fit, interval, nats};
 use super::level::distinct_quantiles;
 use super::totals::Total;
+use crate::fitted::Fitted;
 
-/// How far the bucket must be ahead of the next explanation, in the information criterion: very strong evidence (Kass and
-/// Raftery 1995, section 3.2). Of 290 kept runs, four policers had 16 to 44, all else at most 9, but for shapers, whose
-/// queue stands without losses.
-pub const MIN_AHEAD: f64 = 10.0;
 /// Rates that are tried, in standard errors from the slope of what had passed at each loss.
 const RATE_ERRORS: [f64; 7] = [-4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0];
 /// Shares of the steps that pass less than a rate that is tried.
@@ -33,8 +30,8 @@ const DELAYS: usize = 10;
 /// How much arrivals within a step vary, segments: a burst finds fewer tokens than the step has on average. With the middle
 /// one alone, one of the five kept runs with a bucket loses it: its bucket holds five segments.
 const BURSTS_SEGMENTS: [f64; 3] = [1.0, 4.0, 16.0];
-/// Lost by something else, in each step, so that one stray loss does not rule a model out. All five kept runs with a bucket
-/// have it also with a millionth of this, at the same rate within 2 %.
+/// Lost by something else, in each step, and let through, so that one stray segment does not rule a model out. All five kept
+/// runs with a bucket have it also with a millionth of this, at the same rate within 2 %.
 const OTHERWISE_LOST_SHARE: f64 = 0.002;
 /// Fewer losses show no rate.
 const MIN_LOSSES: usize = 4;
@@ -55,7 +52,8 @@ pub fn stands_out(steps: &[Total]) -> Option<Vec<Fit>> {
     let run = Run::of(steps)?;
     let rates = run.rates()?;
     let bucket = run.bucket(&rates)?;
-    let is_ahead = |of: &Fit| of.criterion - bucket.criterion >= MIN_AHEAD;
+    let enough = Fitted::BucketAhead.value();
+    let is_ahead = |of: &Fit| of.criterion - bucket.criterion >= enough;
     // Quick ones first.
     let quick = [run.chance(), run.level()].concat();
     let rival = |quick: &[Fit]| quick.iter().all(is_ahead);
@@ -75,6 +73,20 @@ pub fn stands_out(steps: &[Total]) -> Option<Vec<Fit>> {
         is_first
     });
     Some(fits)
+}
+
+/// How far the bucket is ahead of the best of its rivals, in the information criterion; `None` if it can't be tried, or a queue
+/// behind it drops.
+pub fn ahead(steps: &[Total]) -> Option<f64> {
+    let run = Run::of(steps)?;
+    let rates = run.rates()?;
+    let bucket = run.bucket(&rates)?;
+    if run.queues_without_loss(&bucket) {
+        return None;
+    }
+    let rivals = run.chance().into_iter().chain(run.level()).chain(run.full_queue(&rates));
+    let next = rivals.map(|fit| fit.criterion).fold(f64::INFINITY, f64::min);
+    Some(next - bucket.criterion)
 }
 
 /// A run that lost something.
@@ -117,22 +129,22 @@ impl<'a> Run<'a> {
         Fit::new(model, free, nats, self.steps.len())
     }
 
-    /// Log-likelihood if this many are expected to be lost of each step, with the excess that fits best.
-    fn nats(&self, expected: &[f64]) -> f64 {
+    /// Log-likelihood if these shares of what arrives in each step are lost, with the excess that fits best.
+    fn nats(&self, shares: &[f64]) -> f64 {
         let at = |excess: f64| -> f64 {
-            let both = self.steps.iter().zip(expected);
-            both.map(|(step, expected)| nats(step.lost, *expected, excess)).sum()
+            let both = self.steps.iter().zip(shares);
+            both.map(|(step, share)| nats(step.lost, step.arrived(), *share, excess)).sum()
         };
         EXCESSES.into_iter().step_by(3).map(at).fold(f64::NEG_INFINITY, f64::max)
     }
 
     fn chance(&self) -> Vec<Fit> {
         let share = self.lost / self.arrived;
-        let expected: Vec<f64> = self.steps.iter().map(|step| share * step.arrived()).collect();
-        let random = self.steps.iter().zip(&expected).map(|(s, e)| nats(s.lost, *e, 0.0)).sum();
+        let random = self.steps.iter().map(|s| nats(s.lost, s.arrived(), share, 0.0)).sum();
+        let runs = self.nats(&vec![share; self.steps.len()]);
         vec![
             self.fit(LossModel::Random, OF_RANDOM, random),
-            self.fit(LossModel::Runs, OF_RUNS, self.nats(&expected)),
+            self.fit(LossModel::Runs, OF_RUNS, runs),
         ]
     }
 
@@ -150,10 +162,9 @@ impl<'a> Run<'a> {
                 within().fold((0.0, 0.0), |sum, s| (sum.0 + s.arrived(), sum.1 + s.lost));
             let (share, below) = (lost / arrived, (self.lost - lost) / (self.arrived - arrived));
             let of = |step: &Total| if step.queue_s >= delay_s { share } else { below };
-            let expected: Vec<f64> =
-                self.steps.iter().map(|step| of(step) * step.arrived()).collect();
+            let shares: Vec<f64> = self.steps.iter().map(of).collect();
             // Without steps below, there is no share of theirs.
-            (share > below).then(|| self.nats(&expected))
+            (share > below).then(|| self.nats(&shares))
         };
         let best = self.delays().into_iter().filter_map(at).reduce(f64::max);
         best.map(|nats| self.fit(LossModel::Queue, OF_LEVEL, nats)).into_iter().collect()
@@ -162,11 +173,12 @@ impl<'a> Run<'a> {
     /// Log-likelihood if of each step is lost what exceeds its room by this much, on average.
     fn beyond(&self, excess: &[f64]) -> f64 {
         let at = |bursts: f64| {
-            let expected = self.steps.iter().zip(excess).map(|(step, excess)| {
-                let all = step.arrived();
-                mean_above_zero(*excess, bursts).min(all) + OTHERWISE_LOST_SHARE * all
+            let shares = self.steps.iter().zip(excess).map(|(step, excess)| {
+                let beyond = mean_above_zero(*excess, bursts) / step.arrived();
+                // Not a number if nothing arrived, of which nothing is lost.
+                (beyond.min(1.0) + OTHERWISE_LOST_SHARE).min(1.0 - OTHERWISE_LOST_SHARE)
             });
-            self.nats(&expected.collect::<Vec<f64>>())
+            self.nats(&shares.collect::<Vec<f64>>())
         };
         BURSTS_SEGMENTS.into_iter().map(at).fold(f64::NEG_INFINITY, f64::max)
     }
@@ -220,13 +232,20 @@ impl<'a> Run<'a> {
         used.collect()
     }
 
-    /// Whether a queue stood and nothing was lost for most of the time with a queue, since the first loss.
+    /// Whether a queue stood and nothing was lost for most of the time with a queue, since the first loss. Or before it, if no
+    /// more than the bucket's rate passed then: what waits before a bucket passes faster until the tokens are used up, so
+    /// that queue is at the rate itself.
     fn queues_without_loss(&self, bucket: &Fit) -> bool {
         let Some(rate) = bucket.parameters.first().map(|rate| rate.value) else { return false };
-        let since = &self.steps[self.lossy[0]..];
-        let queued = since.iter().filter(|s| s.least_queue_s * rate > MIN_QUEUE_SEGMENTS);
-        let (lossy, without): (Vec<&Total>, Vec<&Total>) = queued.partition(|step| step.lost > 0.0);
-        without.len() > lossy.len()
+        let is_queued = |step: &&Total| step.least_queue_s * rate > MIN_QUEUE_SEGMENTS;
+        let (before, since) = self.steps.split_at(self.lossy[0]);
+        // One packet more or less is between two samples.
+        let is_faster = |step: &&Total| step.passed > rate * step.seconds + 1.0;
+        let (faster, slower): (Vec<&Total>, Vec<&Total>) =
+            before.iter().filter(is_queued).partition(is_faster);
+        let (lossy, without): (Vec<&Total>, Vec<&Total>) =
+            since.iter().filter(is_queued).partition(|step| step.lost > 0.0);
+        slower.len() > faster.len() || without.len() > lossy.len()
     }
 }
 
@@ -332,6 +351,20 @@ mod tests {
         assert!(none(Path { link: (400.0, 200.0), bucket: None, chance: 0.0 }));
         assert!(none(Path { link: (400.0, 200.0), bucket: None, chance: 0.02 }));
         assert!(none(Path { link: (4000.0, 200.0), bucket: None, chance: 0.1 }));
+    }
+
+    /// A full queue of a slow link: packets of its rate pass from the start, and as many are lost once it is full.
+    #[test]
+    fn a_queue_that_stood_at_the_rate_before_it_lost_anything_drops_itself() {
+        let step = |number: usize| Total {
+            seconds: STEP_S,
+            passed: [5.0, 4.0, 5.0, 5.0, 6.0][number % 5],
+            lost: if number >= 18 { [5.0, 6.0, 5.0, 5.0, 4.0][number % 5] } else { 0.0 },
+            queue_s: 0.1 * number as f64,
+            least_queue_s: 0.1 * number as f64 - 0.02,
+            has_started: true,
+        };
+        assert!(stands_out(&(0..40).map(step).collect::<Vec<_>>()).is_none());
     }
 
     /// A shaper: what it had saved up passes at once, then a queue stands behind and overflows.
