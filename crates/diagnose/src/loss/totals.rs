@@ -41,7 +41,7 @@ pub fn totals(flows: &[Vec<Point>], base_s: f64) -> Vec<Total> {
             each().map(|((points, _), at)| points[*at].rtt_s - base_s).collect();
         queues.sort_by(f64::total_cmp);
         let lost = each().map(|((_, lost), at)| lost[*at]);
-        let started = each().filter(|((points, _), at)| points[*at].has_started).count();
+        let started = each().filter(|((points, _), at)| points[**at].has_started).count();
         let have_started = 2 * started > flows.len();
         Some(([at_s, passed.sum(), lost.sum(), queues[queues.len() / 2]], have_started))
     };
