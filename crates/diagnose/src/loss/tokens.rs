@@ -15,7 +15,7 @@
 
 use goodput_model::LossModel;
 
-use super::fit::{EXCESSES, Fit, interval, nats};
+use super::fit::{EXCESSES, Fit, interval};
 use super::level::distinct_quantiles;
 use super::totals::Total;
 use crate::fitted::Fitted;
@@ -30,8 +30,8 @@ const DELAYS: usize = 10;
 /// How much arrivals within a step vary, segments: a burst finds fewer tokens than the step has on average. With the middle
 /// one alone, one of the five kept runs with a bucket loses it: its bucket holds five segments.
 const BURSTS_SEGMENTS: [f64; 3] = [1.0, 4.0, 16.0];
-/// Lost by something else, in each step, and let through, so that one stray segment does not rule a model out. All five kept
-/// runs with a bucket have it also with a millionth of this, at the same rate within 2 %.
+/// Lost by something else, in each step, so that one stray loss does not rule a model out. All five kept runs with a bucket
+/// have it also with a millionth of this, at the same rate within 2 %.
 const OTHERWISE_LOST_SHARE: f64 = 0.002;
 /// Fewer losses show no rate.
 const MIN_LOSSES: usize = 4;
@@ -89,6 +89,22 @@ pub fn ahead(steps: &[Total]) -> Option<f64> {
     Some(next - bucket.criterion)
 }
 
+/// Log-likelihood that `lost` segments are lost where `mean` are expected and the variance is `mean * (1 + excess)`, Poisson's
+/// distribution or the negative binomial one, but for the factorial of `lost`. All explanations have it alike here, also if
+/// most segments are lost. A binomial number then varies less than samples do that are taken at any point of a packet, and a
+/// bucket of a few tokens explains such rounding better than a queue does.
+fn nats(lost: f64, mean: f64, excess: f64) -> f64 {
+    if mean.is_nan() || mean <= 0.0 {
+        return if lost > 0.0 { f64::NEG_INFINITY } else { 0.0 };
+    }
+    if excess <= 0.0 {
+        return lost * mean.ln() - mean;
+    }
+    let size = mean / excess;
+    libm::lgamma(lost + size) - libm::lgamma(size) - size * excess.ln_1p()
+        + lost * (excess / (1.0 + excess)).ln()
+}
+
 /// A run that lost something.
 struct Run<'a> {
     steps: &'a [Total],
@@ -133,14 +149,15 @@ impl<'a> Run<'a> {
     fn nats(&self, shares: &[f64]) -> f64 {
         let at = |excess: f64| -> f64 {
             let both = self.steps.iter().zip(shares);
-            both.map(|(step, share)| nats(step.lost, step.arrived(), *share, excess)).sum()
+            both.map(|(step, share)| nats(step.lost, share * step.arrived(), excess)).sum()
         };
         EXCESSES.into_iter().step_by(3).map(at).fold(f64::NEG_INFINITY, f64::max)
     }
 
     fn chance(&self) -> Vec<Fit> {
         let share = self.lost / self.arrived;
-        let random = self.steps.iter().map(|s| nats(s.lost, s.arrived(), share, 0.0)).sum();
+        let random =
+            self.steps.iter().map(|step| nats(step.lost, share * step.arrived(), 0.0)).sum();
         let runs = self.nats(&vec![share; self.steps.len()]);
         vec![
             self.fit(LossModel::Random, OF_RANDOM, random),
@@ -176,7 +193,7 @@ impl<'a> Run<'a> {
             let shares = self.steps.iter().zip(excess).map(|(step, excess)| {
                 let beyond = mean_above_zero(*excess, bursts) / step.arrived();
                 // Not a number if nothing arrived, of which nothing is lost.
-                (beyond.min(1.0) + OTHERWISE_LOST_SHARE).min(1.0 - OTHERWISE_LOST_SHARE)
+                beyond.min(1.0) + OTHERWISE_LOST_SHARE
             });
             self.nats(&shares.collect::<Vec<f64>>())
         };
