@@ -40,7 +40,7 @@ pub fn read(setting: &SettingRef) -> Result<String, SettingError> {
     machine(setting)?.read(setting)
 }
 
-/// How to keep these values after a reboot: commands that write the same files as [`crate::save`], or, for a setting of
+/// How to keep these values after a reboot: commands that write the same files as [`crate::Changes::save`], or, for a setting of
 /// the plan, what the application must do. `host` is the address of the host that stands for an end, if it is changed by
 /// SSH. Empty if no setting of this name is known here and no such host has it.
 pub fn to_keep<'a>(

@@ -124,11 +124,11 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 /// not. Only what chance leaves makes it likely: the goodput is a model's at any losses, whatever drops, and a rival that was not
 /// found may still be there.
 fn confidence(view: &View, share: f64) -> Result<Option<Confidence>, Missing> {
-    let (explains, backs_off) = (model_explains(view)?, view.backs_off_at_loss());
-    if backs_off == Ok(true) && explains && backlog_may_have(view) {
+    let (fits, backs_off) = (model_explains(view)?, view.backs_off_at_loss());
+    if backs_off == Ok(true) && fits && backlog_may_have(view) {
         return Ok(Some(Confidence::Possible));
     }
-    let is_model_s = explains && backs_off != Ok(false) && !queue_shows(view);
+    let is_model_s = fits && backs_off != Ok(false) && !queue_shows(view);
     let is_chance = match backs_off {
         Ok(true) if chance_explains(view) => true,
         Ok(true) if is_model_s => cut_by_chance(view).unwrap_or(false),
