@@ -38,8 +38,8 @@ fn killed_at_any_moment_the_whole_host_comes_back() {
     let server = Server::start(&host.home, &[]);
     let kills = std::env::var("GOODPUT_KILLS").ok().and_then(|kills| kills.parse().ok());
     host.sh("sysctl -w net.ipv4.tcp_rmem='4096 131072 1048576' net.ipv6.conf.v0.mtu=1400");
-    wait_for("the addresses to settle", || !host.sh("ip -o addr").contains("tentative"));
     let look = format!("{}; {FILES}", look(&["v0", "v1"]));
+    wait_for("the addresses to settle", || has_settled(&host.lines(&look)));
     let before = host.lines(&look);
     let mut undone = 0;
     for number in 0..kills.unwrap_or(FEW) {
@@ -61,6 +61,17 @@ fn killed_at_any_moment_the_whole_host_comes_back() {
         "{} kills, all as before; {undone} only after `goodput settings undo`",
         kills.unwrap_or(FEW)
     );
+}
+
+/// Whether both devices have their link-local address for good. The kernel adds it a while after they are up, finds out
+/// whether another host has it, and only then adds its route (net/ipv6/addrconf.c).
+fn has_settled(lines: &[String]) -> bool {
+    let has_route = |device: &str| {
+        let device = format!(" dev {device} ");
+        lines.iter().any(|line| line.starts_with("local fe80:") && line.contains(&device))
+    };
+    let is_tentative = lines.iter().any(|line| line.contains(" tentative "));
+    !is_tentative && ["v0", "v1"].into_iter().all(has_route)
 }
 
 /// Ends the victims, and then what is left of the run.
