@@ -3,6 +3,7 @@
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,6 +17,9 @@ use crate::exit;
 
 /// Questions that wait. Whoever asks one more waits until there is room: each of the few that ask waits for its answer.
 const MOST_WAITING: usize = 16;
+/// How long the end of a program waits until the file is closed. Whoever closes a file of SQLite last moves what its write-ahead
+/// log has into the file; without that, a copy of the file alone is no history.
+const CLOSING: Duration = Duration::from_secs(1);
 
 /// What the thread does for one question.
 type Question = Box<dyn FnOnce(&mut Kept) + Send>;
@@ -23,11 +27,35 @@ type Question = Box<dyn FnOnce(&mut Kept) + Send>;
 /// The history, which is asked from asynchronous code. All clones ask the same thread, which ends with them.
 #[derive(Clone)]
 pub struct HistoryThread {
-    ask: mpsc::Sender<Question>,
+    worker: Arc<Worker>,
     openings: Arc<AtomicUsize>,
     delay: Arc<Mutex<Delay>>,
     /// How many questions had an answer that was no error.
     answered: watch::Receiver<u64>,
+}
+
+/// The thread. Dropping it lets the thread do what was asked, and close the history.
+struct Worker {
+    /// `None` once it is to end.
+    ask: Option<mpsc::Sender<Question>>,
+    /// Says that it has ended.
+    ended: Mutex<Receiver<()>>,
+}
+
+impl Worker {
+    async fn take(&self, question: Question) -> Result<()> {
+        let ask = self.ask.as_ref().ok_or_else(has_ended)?;
+        ask.send(question).await.map_err(|_| has_ended())
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.ask = None;
+        let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // A history that is away or locked does not hold up the end; what waits for it is kept elsewhere.
+        let _ = ended.recv_timeout(CLOSING);
+    }
 }
 
 /// What the history cost those who asked it.
@@ -62,14 +90,18 @@ impl HistoryThread {
             openings: Arc::clone(&openings),
             answered: tell,
         };
+        let (end, ended) = channel::<()>();
         let work = move || {
             while let Some(question) = asked.blocking_recv() {
                 question(&mut kept);
             }
+            drop(kept);
+            drop(end);
         };
         let thread = thread::Builder::new().name("history".into()).spawn(work);
         thread.context("can't start the thread that uses the history")?;
-        Ok(Self { ask, openings, delay: Arc::default(), answered })
+        let worker = Arc::new(Worker { ask: Some(ask), ended: Mutex::new(ended) });
+        Ok(Self { worker, openings, delay: Arc::default(), answered })
     }
 
     /// Asks, and waits for the answer. If this is dropped while it waits for room in the queue, nothing was asked; after
@@ -90,7 +122,7 @@ impl HistoryThread {
             let _ = tell.send(answer);
         });
         let began = Instant::now();
-        self.ask.send(question).await.map_err(|_| has_ended())?;
+        self.worker.take(question).await?;
         let answer = told.await.map_err(|_| has_ended())?;
         self.note(began.elapsed(), answer.as_ref().err());
         answer
@@ -106,7 +138,7 @@ impl HistoryThread {
             kept.store = None;
             let _ = tell.send(());
         });
-        self.ask.send(close).await.map_err(|_| has_ended())?;
+        self.worker.take(close).await?;
         told.await.map_err(|_| has_ended())
     }
 
@@ -186,12 +218,28 @@ mod tests {
     use super::*;
     use std::fs;
     use std::future::{Future, poll_fn};
-    use std::sync::mpsc::channel;
     use std::task::Poll;
     use tokio::runtime::{Builder, Runtime};
 
     fn runtime() -> Runtime {
         Builder::new_current_thread().enable_all().build().unwrap()
+    }
+
+    #[test]
+    fn the_last_one_who_leaves_closes_the_file_which_is_whole_then() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("history.db");
+        let opened = file.clone();
+        runtime().block_on(async {
+            let history = HistoryThread::begin(move || Ok(Store::open(&opened)?)).unwrap();
+            history.open().await.unwrap();
+            drop(history.clone());
+            history.open().await.unwrap();
+        });
+        let copy = folder.path().join("copy.db");
+        fs::copy(&file, &copy).unwrap();
+        assert_eq!(Store::open(&copy).unwrap().list(1).unwrap().len(), 0);
+        assert!(!file.with_extension("db-wal").exists());
     }
 
     #[test]

@@ -40,14 +40,14 @@ impl Figures {
     }
 }
 
-/// Share of the datagrams that were lost, or of the payload that was sent again.
+/// Share of the datagrams that were lost, or of all bytes sent over TCP that were sent again, 0 to 1.
 fn lost_share(direction: &DirectionResult) -> Option<f64> {
     if let Some(percent) = direction.lost_percent.value() {
         return Some(percent / 100.0);
     }
     let again = *direction.retransmitted_bytes.value()? as f64;
     let all = *direction.sent_bytes.value()? as f64;
-    (all > 0.0).then(|| again / all)
+    (all > 0.0).then(|| again / (all + again))
 }
 
 #[cfg(test)]
@@ -64,11 +64,11 @@ mod tests {
         main.min_rtt_us = Known::missing("the test says so");
         main.lost_percent = Known::missing("the test says so");
         main.sent_bytes = Known::Value(1000);
-        main.retransmitted_bytes = Known::Value(10);
+        main.retransmitted_bytes = Known::Value(250);
         main.received_bytes = Known::Value(990);
         let figures = Figures::of(&record);
         assert_eq!((figures.round_trip_s, figures.smallest_round_trip_s), (Some(0.0025), None));
-        assert_eq!(figures.lost_share, Some(0.01));
+        assert_eq!(figures.lost_share, Some(0.2), "of 1250 bytes");
         assert!(figures.received_bytes >= Some(990));
         record.result.directions.clear();
         assert_eq!(Figures::of(&record), Figures::default());

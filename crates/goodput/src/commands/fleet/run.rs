@@ -25,7 +25,7 @@ use super::fence::taken_over;
 use super::held::{Held, Lost, Taken};
 use super::mesh_file;
 use super::places::{BEAT, Desk, signer};
-use super::trouble::Trouble;
+use super::trouble::{self, Trouble};
 use super::unless::unless;
 use crate::args::FleetRunArgs;
 use crate::commands::measured;
@@ -150,12 +150,15 @@ struct Coordinator<'a> {
 impl Coordinator<'_> {
     /// Coordinates whenever nobody else does, until all is done.
     async fn terms(&self, interrupt: &Interrupt) -> Result<Exit> {
+        let mut trouble = Trouble::default();
         loop {
             match self.term(interrupt).await {
                 // A host that was busy or suspended, while another process made one test, is needed again after it.
                 Err(why) if why.is::<Lost>() => {
                     screen::say(format_args!("goodput: {}; standing by", taken_over()));
                 }
+                // Whoever takes over while the servers elect their leader is there for that moment.
+                Err(why) if trouble::is_away(&why) => trouble.pass(why)?,
                 ended => return ended,
             }
             if unless(interrupt, sleep(BEAT)).await.is_none() {

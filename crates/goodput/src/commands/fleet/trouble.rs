@@ -46,7 +46,7 @@ impl Trouble {
     }
 
     fn is_to_be_said(&mut self, why: &Error, nats: &Outage, now: Instant) -> bool {
-        if of_bus(why).any(BusError::is_away) {
+        if is_away(why) {
             match nats.unanswered(now) {
                 Unanswered::New => return true,
                 Unanswered::Known => return false,
@@ -156,6 +156,11 @@ fn trying_again(why: &Error) -> String {
 /// Whether no other try can go better, as while a right is missing.
 fn is_for_good(why: &Error) -> bool {
     of_bus(why).any(|why| matches!(why, BusError::Forbidden { .. }))
+}
+
+/// Whether it is only that NATS did not answer.
+pub(in crate::commands::fleet) fn is_away(why: &Error) -> bool {
+    of_bus(why).any(BusError::is_away)
 }
 
 fn of_bus(why: &Error) -> impl Iterator<Item = &BusError> {

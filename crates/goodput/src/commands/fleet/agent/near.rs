@@ -186,10 +186,23 @@ async fn close(here: &Here<'_>, task: &Task, bytes: Option<u64>) {
 async fn ask(here: &Here<'_>, task: &Task, call: &Call, patience: Duration) -> Result<Answer> {
     let word = word(&task.far)?;
     let subject = places::call(&word, &here.word);
-    let answer = here.places.bus.ask(&subject, call, patience + WAY).await?;
+    let asked = here.places.bus.ask(&subject, call, patience + WAY).await;
+    let answer = match asked {
+        Err(why) if why.is_away() => bail!(not_answered(&task.far, patience + WAY)),
+        asked => asked?,
+    };
     let Some(answer) = answer else { bail!("no agent {} is connected", task.far) };
     Answer::read(&answer)
         .map_err(|why| anyhow!("the answer of the agent {} can't be read: {why}", task.far))
+}
+
+/// What is said of a far agent that is not heard. Whoever asks it can't tell where that ends, but has NATS in this moment: the
+/// task came from there.
+fn not_answered(far: &str, patience: Duration) -> String {
+    format!(
+        "the agent {far} did not answer within {} s: it has ended, or NATS does not reach it",
+        patience.as_secs()
+    )
 }
 
 #[cfg(test)]
