@@ -20,8 +20,10 @@ pub struct Cake {
     pub rate_bytes_per_s: Option<u64>,
     /// Whether it sets the rate itself, by what comes in (`autorate-ingress`).
     pub sets_rate: bool,
-    /// Bytes that are counted with each IP packet, which may be fewer than none; `None` if whole frames are counted (`raw`).
-    pub overhead_bytes: Option<i32>,
+    /// Whether whole frames are counted (`raw`), and not only the IP packets in them.
+    pub counts_frames: bool,
+    /// Bytes that are counted beside each of them, which may be fewer than none.
+    pub overhead_bytes: i32,
     /// The fewest bytes that are counted for a packet (`mpu`).
     pub least_bytes: u32,
     /// How the sum of both travels.
@@ -53,14 +55,11 @@ impl Cake {
             CAKE_ATM_PTM => CakeCells::Ptm,
             _ => return None,
         };
-        let overhead_bytes = match find(TCA_CAKE_RAW) {
-            Some(_) => None,
-            None => Some(word(TCA_CAKE_OVERHEAD)??.cast_signed()),
-        };
         Some(Self {
             rate_bytes_per_s: (rate > 0).then_some(rate),
             sets_rate: word(TCA_CAKE_AUTORATE).unwrap_or(Some(0))? > 0,
-            overhead_bytes,
+            counts_frames: find(TCA_CAKE_RAW).is_some(),
+            overhead_bytes: word(TCA_CAKE_OVERHEAD)??.cast_signed(),
             least_bytes: word(TCA_CAKE_MPU).unwrap_or(Some(0))?,
             cells,
         })
@@ -93,7 +92,8 @@ mod tests {
         let expected = Cake {
             rate_bytes_per_s: Some(1_250_000),
             sets_rate: false,
-            overhead_bytes: None,
+            counts_frames: true,
+            overhead_bytes: 0,
             least_bytes: 0,
             cells: CakeCells::None,
         };
@@ -104,10 +104,13 @@ mod tests {
     fn overhead_cells_and_the_least_length_are_read_as_cake_has_them() {
         let cake = Cake::parse(&options(5_000_000_000, 44, false, 1, 96)).unwrap();
         assert_eq!(cake.rate_bytes_per_s, Some(5_000_000_000));
-        assert_eq!((cake.overhead_bytes, cake.least_bytes), (Some(44), 96));
+        assert_eq!((cake.overhead_bytes, cake.least_bytes), (44, 96));
         assert_eq!(cake.cells, CakeCells::Atm);
         let ptm = Cake::parse(&options(1, -4, false, 2, 0)).unwrap();
-        assert_eq!((ptm.overhead_bytes, ptm.cells), (Some(-4), CakeCells::Ptm));
+        assert_eq!((ptm.overhead_bytes, ptm.cells), (-4, CakeCells::Ptm));
+        assert!(!ptm.counts_frames);
+        let both = Cake::parse(&options(1, 44, true, 0, 0)).unwrap();
+        assert!(both.counts_frames && both.overhead_bytes == 44);
     }
 
     #[test]

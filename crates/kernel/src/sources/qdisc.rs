@@ -172,12 +172,9 @@ fn cake(snapshot: &mut Snapshot, options: &[u8]) {
         Some(rate) => snapshot.put("qdisc.rate_bits_per_s", bits(rate)),
         None => snapshot.lacks("qdisc.rate_bits_per_s", "its bandwidth is unlimited"),
     }
-    // As cake has it: added to the IP packet, or to nothing if frames are counted as they are.
-    let (from, overhead) = match cake.overhead_bytes {
-        Some(overhead) => ("packet", overhead),
-        None => ("frame", 0),
-    };
-    snapshot.put("qdisc.counts_from", from);
+    // As cake has it: added to the IP packet, or to the frame.
+    snapshot.put("qdisc.counts_from", if cake.counts_frames { "frame" } else { "packet" });
+    let overhead = cake.overhead_bytes;
     let overhead = u64::try_from(overhead).map_or(Fact::Real(overhead.into()), Fact::Count);
     snapshot.put("qdisc.overhead_bytes", overhead);
     snapshot.put("qdisc.least_bytes", u64::from(cake.least_bytes));

@@ -4,6 +4,7 @@
 use std::net::IpAddr;
 
 use goodput_model::{Fact, Snapshot};
+use serde_json::Value;
 
 use super::link;
 use super::row::misread;
@@ -32,7 +33,8 @@ pub(super) fn shaper(shell: &mut dyn Shell, towards: IpAddr) -> Result<Snapshot,
         "tbf" => {
             bucket(&mut facts, root).ok_or_else(|| wrong(root.line, "a rate and a burst"))?;
             match inside_bucket(&blocks, root) {
-                None => limit(shell, &device, &mut facts)?,
+                None => limit(shell, &device, Queue::Own, &mut facts)?,
+                Some("bfifo") => limit(shell, &device, Queue::Inside, &mut facts)?,
                 Some(kind) => facts.lacks(
                     "qdisc.limit_bytes",
                     format!("{kind} is its queue, and its own limit is unused"),
@@ -122,8 +124,22 @@ fn bucket(facts: &mut Snapshot, block: &Block) -> Option<()> {
     counting(facts, "qdisc", block)
 }
 
+/// The queue whose length limits a token bucket.
+#[derive(Debug, Clone, Copy)]
+enum Queue {
+    /// The one that the bucket has made.
+    Own,
+    /// A bfifo(8) that someone put there.
+    Inside,
+}
+
 /// What the queue in front of the bucket holds. Without `-r`, tc prints how long it lasts (`tbf_print_opt`, tc/q_tbf.c).
-fn limit(shell: &mut dyn Shell, device: &str, facts: &mut Snapshot) -> Result<(), RemoteError> {
+fn limit(
+    shell: &mut dyn Shell,
+    device: &str,
+    queue: Queue,
+    facts: &mut Snapshot,
+) -> Result<(), RemoteError> {
     const LIMIT: &str = "qdisc.limit_bytes";
     let command = Command::new("tc", ["-r", "-d", "-j", "qdisc", "show", "dev", device]);
     let disciplines = match link::json(shell, &command) {
@@ -132,14 +148,23 @@ fn limit(shell: &mut dyn Shell, device: &str, facts: &mut Snapshot) -> Result<()
         other => other.unwrap_or_default(),
     };
     let root = disciplines.iter().find(|one| one["root"] == true && one["kind"] == "tbf");
-    match root.and_then(|root| root["options"]["limit"].as_u64()) {
+    let is_inside = |one: &&Value| {
+        let parent = one["parent"].as_str().zip(root.and_then(|root| root["handle"].as_str()));
+        one["kind"] == "bfifo" && parent.is_some_and(|(parent, handle)| parent.starts_with(handle))
+    };
+    let holds = match queue {
+        Queue::Own => root,
+        Queue::Inside => disciplines.iter().find(is_inside),
+    };
+    match holds.and_then(|holds| holds["options"]["limit"].as_u64()) {
         Some(bytes) => facts.put(LIMIT, bytes),
         None => facts.lacks(LIMIT, "`tc -r -d -j` there does not print it"),
     }
     Ok(())
 }
 
-/// cake (`cake_print_opt`, tc/q_cake.c). Its overhead is added to the IP packet, unless it counts frames as they are.
+/// cake (`cake_print_opt`, tc/q_cake.c). Its overhead is added to the IP packet, or to the frame if
+/// it counts frames (`raw`).
 fn cake(facts: &mut Snapshot, block: &Block) -> Option<()> {
     let says = |word: &str| block.words.contains(&word);
     match block.value("bandwidth")? {
@@ -354,6 +379,19 @@ mod tests {
     }
 
     #[test]
+    fn the_limit_of_a_bucket_is_that_of_a_bfifo_inside() {
+        let json = r#"[{"kind":"tbf","handle":"8c78:","root":true,"options":{"limit":25800}},
+            {"kind":"bfifo","handle":"10:","parent":"8c78:1","options":{"limit":3000}}]"#;
+        let inside = "qdisc bfifo 10: parent 8c78:1 limit 3000b\n Sent 5 bytes 1 pkt (dropped 0, overlimits 0 requeues 0) \n";
+        let mut shell = Scripted::default()
+            .prints("ip route get 10.9.0.7", ROUTE)
+            .prints("tc -s -d qdisc show dev v0", &format!("{TBF}{inside}"))
+            .prints("tc -r -d -j qdisc show dev v0", json);
+        let facts = shaper(&mut shell, IpAddr::from([10, 9, 0, 7])).unwrap();
+        assert_eq!(facts.count("qdisc.limit_bytes"), Ok(3000));
+    }
+
+    #[test]
     fn the_limit_of_a_bucket_is_unused_with_another_queue_inside() {
         let inside = "qdisc fq_codel 10: parent 8c78:1 limit 10240p\n Sent 5 bytes 1 pkt (dropped 0, overlimits 0 requeues 0) \n";
         let facts = read(&format!("{TBF}{inside}"), "").unwrap();
@@ -397,6 +435,8 @@ mod tests {
             (raw.text("qdisc.counts_from"), raw.text("qdisc.link_layer")),
             (Ok("frame"), Ok("ethernet"))
         );
+        let both = read(&CAKE.replace("atm overhead 40 mpu 96", "raw overhead 44"), "").unwrap();
+        assert_eq!(both.number("qdisc.overhead_bytes"), Ok(44.0));
         let less = read(&CAKE.replace("atm overhead 40 mpu 96", "noatm overhead -4"), "").unwrap();
         assert_eq!(less.number("qdisc.overhead_bytes"), Ok(-4.0));
         let free = read(&CAKE.replace("1500Kbit bes", "unlimited bes"), "").unwrap();
