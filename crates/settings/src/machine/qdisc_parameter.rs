@@ -4,7 +4,7 @@
 
 use std::ops::RangeInclusive;
 
-use goodput_model::SettingRef;
+use goodput_model::{Bytes, SettingRef};
 use goodput_netlink::{Netlink, Qdisc, QdiscOptions, attribute, attributes, kept_time};
 
 use super::{device, shaped};
@@ -30,22 +30,28 @@ pub(crate) enum Form {
     Size(RangeInclusive<u32>),
     /// Microseconds, which some kinds round.
     Micros(RangeInclusive<u32>),
-    /// Bytes per second in 32 bits; all bits set mean none.
-    Rate,
+    /// Bytes per second in 32 bits. One number is no rate.
+    Rate {
+        /// The word for that number.
+        word: &'static str,
+        /// That number.
+        number: u32,
+    },
     /// Bytes per second in 64 bits; 0 means none.
     LongRate,
     /// Words for 0, 1, 2, in 32 bits.
     Words(&'static [&'static str]),
     /// Words for 0, 1, in 8 bits.
     ByteWords(&'static [&'static str]),
-    /// Bytes with a sign, 32 bits; none of them count while the attribute `raw` is there.
+    /// Bytes with a sign, 32 bits. While the attribute `raw` is there, they count beside the frame, and otherwise beside the IP
+    /// packet (net/sched/sch_cake.c `cake_calc_overhead`).
     Overhead {
         /// That attribute.
         raw: u16,
     },
 }
 
-/// The text for no overhead of cake's own.
+/// The text for frames as they are: `raw`, and no bytes more.
 const RAW: &str = "raw";
 
 /// What tc-cake(8) takes as overhead, bytes.
@@ -66,7 +72,7 @@ impl Machine for QdiscParameter {
         if let Form::Overhead { raw } = self.form
             && value == RAW
         {
-            // The kernel takes the overhead first, which then counts no more (net/sched/sch_cake.c `cake_change`).
+            // The kernel takes the overhead, here 0, which ends `raw`, and then `raw` (net/sched/sch_cake.c `cake_change`).
             bytes.extend(attribute(raw, &0u32.to_ne_bytes()));
         }
         // A time is written such that it reads back as `value`.
@@ -93,13 +99,21 @@ impl Machine for QdiscParameter {
 
     fn comes_back(&self, setting: &SettingRef) -> Result<(), SettingError> {
         let mut netlink = device::netlink(setting)?;
-        let (qdisc, _) = self.find(&mut netlink, setting)?;
+        let (qdisc, value) = self.find(&mut netlink, setting)?;
+        self.check_original(setting, &qdisc, &value)?;
         if !qdisc.is_default() {
             return device::refuse_size_table(&mut netlink, setting, &qdisc);
         }
         let why = "the kernel made it by default, and a change would make another one in its place; \
                    set qdisc.kind first";
         Err(SettingError::Irreversible { setting: setting.clone(), why })
+    }
+}
+
+impl Form {
+    /// A rate, or the `word` for the `number` that is none.
+    pub(crate) const fn rate(word: &'static str, number: u32) -> Self {
+        Self::Rate { word, number }
     }
 }
 
@@ -115,10 +129,41 @@ impl QdiscParameter {
         })
     }
 
+    /// Refuses to change what can't be written again as it is.
+    fn check_original(
+        &self,
+        setting: &SettingRef,
+        qdisc: &Qdisc,
+        value: &str,
+    ) -> Result<(), SettingError> {
+        let irreversible = |why| SettingError::Irreversible { setting: setting.clone(), why };
+        if self.has_more_than_raw(qdisc) {
+            return Err(irreversible(
+                "cake counts raw frames with an overhead, which it would not take back together",
+            ));
+        }
+        let written = self.bytes(setting, value);
+        written.map(drop).map_err(|_| {
+            irreversible(
+                "its present value is beyond what goodput sets, so it could not be put back",
+            )
+        })
+    }
+
+    /// Whether an overhead counts beside raw frames.
+    fn has_more_than_raw(&self, qdisc: &Qdisc) -> bool {
+        let Form::Overhead { raw } = self.form else { return false };
+        let options = qdisc.options.to_bytes();
+        let is_raw = attributes(&options).any(|(id, _)| id == raw);
+        let mut of = attributes(&options).filter(|(id, _)| *id == self.attribute);
+        is_raw && of.any(|(_, value)| value.iter().any(|byte| *byte != 0))
+    }
+
     fn value_in(&self, qdisc: &Qdisc) -> Option<String> {
         let options = qdisc.options.to_bytes();
         if let Form::Overhead { raw } = self.form
             && attributes(&options).any(|(id, _)| id == raw)
+            && !self.has_more_than_raw(qdisc)
         {
             return Some(RAW.into());
         }
@@ -138,8 +183,8 @@ impl QdiscParameter {
         let number = u32::from_ne_bytes(*value.first_chunk()?);
         Some(match self.form {
             Form::Overhead { .. } => number.cast_signed().to_string(),
-            Form::Rate if number == u32::MAX => NO_RATE.into(),
-            Form::Rate => shaped::rate_text(number.into()),
+            Form::Rate { word, number: special } if number == special => word.into(),
+            Form::Rate { .. } => shaped::rate_text(number.into()),
             Form::Words(words) => (*words.get(number as usize)?).into(),
             _ => number.to_string(),
         })
@@ -153,14 +198,17 @@ impl QdiscParameter {
                 let rate = if none { 0 } else { shaped::rate(setting, text)? };
                 return Ok(rate.to_ne_bytes().to_vec());
             }
-            Form::Rate if text == NO_RATE => u32::MAX,
-            Form::Rate => u32::try_from(shaped::rate(setting, text)?)
+            Form::Rate { word, number } if text == *word => *number,
+            Form::Rate { word, number } => u32::try_from(shaped::rate(setting, text)?)
                 .ok()
-                .filter(|rate| *rate < u32::MAX)
-                .ok_or_else(|| bad(setting, text, "it must be below 34.3 Gbit/s, or none"))?,
+                .filter(|rate| rate != number)
+                .ok_or_else(|| {
+                    bad(setting, text, format!("it must be below 34.3 Gbit/s, or {word}"))
+                })?,
             Form::Number(range) | Form::Micros(range) => value::number(setting, text, range)?,
             Form::Size(range) => {
-                let bytes = value::size(setting, text, (*range.end()).into())?;
+                let bytes = text.parse::<Bytes>();
+                let bytes = bytes.map_err(|error| bad(setting, text, error.to_string()))?.0;
                 let number = u32::try_from(bytes).ok().filter(|bytes| range.contains(bytes));
                 let words = || format!("it must be {} to {} bytes", range.start(), range.end());
                 number.ok_or_else(|| bad(setting, text, words()))?
@@ -202,8 +250,11 @@ mod tests {
     #[test]
     fn values_are_what_the_kernel_keeps() {
         assert_eq!(normalised(Form::Micros(1..=1000), "500").unwrap(), "499");
-        assert_eq!(normalised(Form::Rate, "8mbit").unwrap(), "8mbit");
-        assert_eq!(normalised(Form::Rate, "none").unwrap(), "none");
+        let [most, off] = [Form::rate("none", u32::MAX), Form::rate("off", 0)];
+        assert_eq!(normalised(most, "8mbit").unwrap(), "8mbit");
+        assert_eq!(normalised(off, "off").unwrap(), "off");
+        assert_eq!(normalised(Form::rate("none", u32::MAX), "none").unwrap(), "none");
+        assert_eq!(normalised(Form::Size(0..=1 << 20), "0").unwrap(), "0");
         assert_eq!(normalised(Form::LongRate, "40gbit").unwrap(), "40gbit");
         assert_eq!(normalised(Form::LongRate, "none").unwrap(), "none");
         assert_eq!(normalised(Form::Words(&["off", "on"]), "on").unwrap(), "on");
@@ -219,7 +270,8 @@ mod tests {
         for (form, text, words) in [
             (Form::Micros(1..=1000), "1001", "from 1 to 1000"),
             (Form::Number(1..=5), "0", "from 1 to 5"),
-            (Form::Rate, "40gbit", "below 34.3 Gbit/s"),
+            (Form::rate("none", u32::MAX), "40gbit", "below 34.3 Gbit/s, or none"),
+            (Form::rate("off", 0), "none", "none"),
             (Form::Size(100..=200), "50", "100 to 200 bytes"),
             (Form::Words(&["off", "on"]), "yes", "one of off, on"),
             (Form::ByteWords(&["off", "on"]), "2", "one of off, on"),
@@ -241,6 +293,19 @@ mod tests {
     }
 
     #[test]
+    fn a_value_that_could_not_be_written_again_is_not_changed() {
+        let setting = "qdisc.fq.horizon@eth0".parse().unwrap();
+        let of = parameter(Form::Number(1..=100));
+        for (number, comes_back) in [(1u32, true), (100, true), (0, false), (101, false)] {
+            let options = QdiscOptions::Other(attribute(1, &number.to_ne_bytes()));
+            let qdisc = Qdisc::root(1, "fq_codel", options);
+            let value = of.value_in(&qdisc).unwrap();
+            let checked = of.check_original(&setting, &qdisc, &value);
+            assert_eq!(checked.is_ok(), comes_back, "{number}: {checked:?}");
+        }
+    }
+
+    #[test]
     fn each_is_a_setting_of_its_kind() {
         let of_tables = ALL.iter().filter(|s| {
             ["fq_codel", "fq", "cake"]
@@ -259,7 +324,19 @@ mod tests {
         };
         let overhead = attribute(1, &(-4i32).to_ne_bytes());
         assert_eq!(with(std::slice::from_ref(&overhead)).as_deref(), Some("-4"));
-        assert_eq!(with(&[overhead, attribute(12, &0u32.to_ne_bytes())]).as_deref(), Some("raw"));
+        let raw = attribute(12, &0u32.to_ne_bytes());
+        let none = attribute(1, &0u32.to_ne_bytes());
+        assert_eq!(with(&[none.clone(), raw.clone()]).as_deref(), Some("raw"));
+        let setting = "qdisc.cake.overhead@eth0".parse().unwrap();
+        for (options, comes_back) in [
+            ([none, raw.clone()].concat(), true),
+            (overhead.clone(), true),
+            ([overhead, raw].concat(), false),
+        ] {
+            let qdisc = Qdisc::root(1, "cake", QdiscOptions::Other(options));
+            let value = of.value_in(&qdisc).unwrap();
+            assert_eq!(of.check_original(&setting, &qdisc, &value).is_ok(), comes_back, "{value}");
+        }
         let word = parameter(Form::ByteWords(&["off", "on"]));
         let options = QdiscOptions::Other(attribute(1, &[1]));
         assert_eq!(word.value_in(&Qdisc::root(1, "fq_codel", options)).as_deref(), Some("on"));

@@ -78,7 +78,7 @@ pub static FQ_CODEL_MEMORY_LIMIT: Setting = row(
         "qdisc.fq_codel.memory_limit@eth0=32M,4M",
     ],
     "Beyond the limit, fq_codel drops from the fattest flow, as beyond `qdisc.fq_codel.limit`; small packets take more memory than bytes.",
-    &QdiscParameter { kind: "fq_codel", attribute: 9, form: Form::Size(1..=1 << 31) },
+    &QdiscParameter { kind: "fq_codel", attribute: 9, form: Form::Size(0..=1 << 31) },
 );
 
 /// Packets that all flows of fq together may have waiting.
@@ -126,7 +126,7 @@ pub static FQ_MAXRATE: Setting = row(
         "qdisc.fq.maxrate@eth0=none,90mbit",
     ],
     "A rate just below a policer or a slow link downstream avoids the losses there.",
-    &QdiscParameter { kind: "fq", attribute: 7, form: Form::Rate },
+    &QdiscParameter { kind: "fq", attribute: 7, form: Form::rate("none", u32::MAX) },
 );
 
 /// Bytes that a new flow of fq sends at first.
@@ -134,11 +134,11 @@ pub static FQ_INITIAL_QUANTUM: Setting = row(
     [
         "qdisc.fq.initial_quantum",
         "bytes that a new flow of fq sends at first",
-        "bytes",
+        "bytes below 2G",
         "qdisc.fq.initial_quantum@eth0=15140,30280",
     ],
     "A large one lets the start of a connection pass at once; a small one keeps bursts of new flows short.",
-    &QdiscParameter { kind: "fq", attribute: 4, form: Form::Number(0..=i32::MAX as u32) },
+    &QdiscParameter { kind: "fq", attribute: 4, form: Form::Size(0..=i32::MAX as u32) },
 );
 
 /// Whether fq paces flows.
@@ -147,6 +147,9 @@ pub static FQ_PACING: Setting = row(
     "Without pacing, windows leave in bursts, which short queues downstream drop.",
     &QdiscParameter { kind: "fq", attribute: 5, form: Form::Words(&["off", "on"]) },
 );
+
+/// The kernel rounds a time up to its clock tick, which is at most this long, and reports it in 32 bits.
+const LONGEST_TICK_US: u32 = 10_000;
 
 /// Pause after which a flow of fq counts as new.
 pub static FQ_REFILL_DELAY: Setting = row(
@@ -157,7 +160,11 @@ pub static FQ_REFILL_DELAY: Setting = row(
         "qdisc.fq.refill_delay@eth0=40000,100000",
     ],
     "A flow that counts as new sends `qdisc.fq.initial_quantum` at once.",
-    &QdiscParameter { kind: "fq", attribute: 9, form: Form::Number(0..=10_000_000) },
+    &QdiscParameter {
+        kind: "fq",
+        attribute: 9,
+        form: Form::Number(0..=u32::MAX - LONGEST_TICK_US),
+    },
 );
 
 /// Flows into which fq sorts packets that have no socket.
@@ -177,11 +184,11 @@ pub static FQ_LOW_RATE_THRESHOLD: Setting = row(
     [
         "qdisc.fq.low_rate_threshold",
         "rate below which fq sends each packet of a flow on its own",
-        "a rate like 550kbit, or none for all rates",
+        "a rate like 550kbit, or off",
         "qdisc.fq.low_rate_threshold@eth0=550kbit,1mbit",
     ],
     "Flows below the threshold get one packet at a time, without credit for more.",
-    &QdiscParameter { kind: "fq", attribute: 11, form: Form::Rate },
+    &QdiscParameter { kind: "fq", attribute: 11, form: Form::rate("off", 0) },
 );
 
 /// Queueing delay beyond which fq marks packets.
@@ -193,7 +200,7 @@ pub static FQ_CE_THRESHOLD: Setting = row(
         "qdisc.fq.ce_threshold@eth0=4294967295,5000",
     ],
     "Flows that understand congestion marks, above all DCTCP, then keep the queue this short (RFC 8257).",
-    &QdiscParameter { kind: "fq", attribute: 12, form: Form::Number(1..=u32::MAX) },
+    &QdiscParameter { kind: "fq", attribute: 12, form: Form::Number(0..=u32::MAX) },
 );
 
 /// How late the timer of fq may be.
@@ -205,7 +212,7 @@ pub static FQ_TIMER_SLACK: Setting = row(
         "qdisc.fq.timer_slack@eth0=10000,50000",
     ],
     "A late timer sends more packets at once and costs less CPU; an exact one paces more evenly.",
-    &QdiscParameter { kind: "fq", attribute: 13, form: Form::Number(0..=1_000_000_000) },
+    &QdiscParameter { kind: "fq", attribute: 13, form: Form::Number(0..=u32::MAX) },
 );
 
 /// How far ahead fq takes packets with a time to be sent.
@@ -217,7 +224,7 @@ pub static FQ_HORIZON: Setting = row(
         "qdisc.fq.horizon@eth0=10000000,2000000",
     ],
     "Packets that are to be sent later are dropped, or sent at the horizon (`qdisc.fq.horizon_drop`).",
-    &QdiscParameter { kind: "fq", attribute: 14, form: Form::Number(1..=u32::MAX) },
+    &QdiscParameter { kind: "fq", attribute: 14, form: Form::Number(0..=u32::MAX) },
 );
 
 /// Whether fq drops packets beyond its horizon.
@@ -376,7 +383,7 @@ pub static CAKE_OVERHEAD: Setting = row(
     [
         "qdisc.cake.overhead",
         "bytes that cake adds to the length of each packet",
-        "raw (as the kernel counts it), or bytes from -64 to 256 beside the IP packet",
+        "raw (frames as they are), or bytes from -64 to 256 beside the IP packet",
         "qdisc.cake.overhead@eth0=raw,44",
     ],
     "If the slow link adds more than cake counts, the queue is there, and not here.",
@@ -400,11 +407,11 @@ pub static CAKE_MEMLIMIT: Setting = row(
     [
         "qdisc.cake.memlimit",
         "memory that the packets in cake may take",
-        "bytes; 0 lets cake choose by rate and round-trip time",
+        "bytes below 4G; 0 lets cake choose by rate and round-trip time",
         "qdisc.cake.memlimit@eth0=0,8388608",
     ],
     "Beyond the limit cake drops from the fattest flow.",
-    &QdiscParameter { kind: "cake", attribute: 10, form: Form::Number(0..=i32::MAX as u32) },
+    &QdiscParameter { kind: "cake", attribute: 10, form: Form::Size(0..=u32::MAX) },
 );
 
 /// The row of a parameter: its id, title, values and an example, and why one would change it.
