@@ -36,8 +36,9 @@ impl SessionSettings {
             SettingRequest::Read(setting) => self.ask(Work::Read(setting.clone())),
             SettingRequest::Check(arm) => self.ask(Work::Check(arm.clone())),
             SettingRequest::Apply(setting, value) => {
+                let made = self.apply(setting, value)?;
                 self.unconfirmed.superseded(setting);
-                self.apply(setting, value)
+                Ok(made)
             }
             SettingRequest::Try(setting, value) => {
                 let before = self.ask(Work::Read(setting.clone()))?;

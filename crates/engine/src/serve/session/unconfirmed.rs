@@ -24,8 +24,8 @@ pub struct Unconfirmed {
     overdue: Vec<Tried>,
     /// When they are tried again, and the pause before that.
     again: Option<(Instant, Duration)>,
-    /// What was to be put back because nobody confirmed it, in words, until something else is tried.
-    expired: Option<String>,
+    /// What was to be put back because nobody confirmed it, until something else is tried.
+    expired: Vec<SettingRef>,
 }
 
 impl Unconfirmed {
@@ -37,11 +37,13 @@ impl Unconfirmed {
             self.tried.push((setting, before));
         }
         self.until = Some(now + CONFIRM_TIME);
-        self.expired = None;
+        self.expired.clear();
     }
 
     /// The client has given a setting another value, which needs no confirmation.
     pub fn superseded(&mut self, setting: &SettingRef) {
+        let is_overdue = |known: &SettingRef| self.overdue.iter().any(|(one, _)| one == known);
+        self.expired.retain(|known| known != setting || !is_overdue(known));
         self.overdue.retain(|(known, _)| known != setting);
     }
 
@@ -56,19 +58,39 @@ impl Unconfirmed {
     /// # Errors
     /// If that came too late: what was put back, in words.
     pub fn confirm(&mut self) -> Result<(), String> {
-        match self.expired.take() {
-            Some(why) => Err(why),
-            None => {
-                self.tried.clear();
-                self.until = None;
-                Ok(())
-            }
+        if !self.expired.is_empty() {
+            return Err(self.too_late());
         }
+        self.tried.clear();
+        self.until = None;
+        Ok(())
+    }
+
+    /// What became of the settings that nobody confirmed in time, in words. It is said once.
+    fn too_late(&mut self) -> String {
+        let is_overdue = |known: &SettingRef| self.overdue.iter().any(|(one, _)| one == known);
+        let expired = std::mem::take(&mut self.expired);
+        let (left, back): (Vec<_>, Vec<_>) = expired.into_iter().partition(is_overdue);
+        let said = |settings: &[SettingRef], words: &str| {
+            let names: Vec<String> = settings.iter().map(ToString::to_string).collect();
+            (!names.is_empty()).then(|| format!("{} {words}", names.join(", ")))
+        };
+        let said = [said(&back, "was put back"), said(&left, "could not be put back yet")];
+        let said: Vec<String> = said.into_iter().flatten().collect();
+        let confirm_s = CONFIRM_TIME.as_secs();
+        format!(
+            "no full packets got through in both directions for {confirm_s} s after the change: {}",
+            said.join("; ")
+        )
     }
 
     /// What has to be put back at `now`, the last change first: what nobody has confirmed in time, and what could not be put
     /// back before.
     pub fn expire(&mut self, now: Instant) -> Vec<Tried> {
+        if self.overdue.is_empty() {
+            // What fails from now on has not failed before.
+            self.again = None;
+        }
         let overdue = match self.again {
             Some((at, _)) if at <= now => std::mem::take(&mut self.overdue),
             _ => Vec::new(),
@@ -79,12 +101,7 @@ impl Unconfirmed {
         self.until = None;
         let mut back = std::mem::take(&mut self.tried);
         back.reverse();
-        let names: Vec<String> = back.iter().map(|(setting, _)| setting.to_string()).collect();
-        self.expired = Some(format!(
-            "{} was put back, because no full packets got through in both directions for {} s after the change",
-            names.join(", "),
-            CONFIRM_TIME.as_secs()
-        ));
+        self.expired = back.iter().map(|(setting, _)| setting.clone()).collect();
         back.extend(overdue);
         back
     }
@@ -153,7 +170,8 @@ mod tests {
             unconfirmed.failed(tried[0].clone(), now);
             assert_eq!(unconfirmed.due(), Some(now + Duration::from_secs(pause_s)));
         }
-        assert!(unconfirmed.confirm().is_err(), "a confirmation is too late");
+        let why = unconfirmed.confirm().unwrap_err();
+        assert!(why.ends_with("link.mtu@eth0 could not be put back yet"), "{why}");
         // Tried once more, it has the value before the first time to go back to.
         unconfirmed.tried(mtu(), "9000".into(), now);
         assert_eq!(unconfirmed.due(), Some(now + CONFIRM_TIME));
@@ -161,5 +179,24 @@ mod tests {
         unconfirmed.failed((mtu(), "1500".into()), now);
         unconfirmed.superseded(&mtu());
         assert_eq!(unconfirmed.due(), None, "the client has given it another value");
+        assert_eq!(unconfirmed.confirm(), Ok(()), "and nothing was put back");
+    }
+
+    #[test]
+    fn the_pause_is_short_again_once_all_is_back() {
+        let mut now = Instant::now();
+        let mut unconfirmed = Unconfirmed::default();
+        for _ in 0..2 {
+            unconfirmed.tried(mtu(), "1500".into(), now);
+            for pause_s in [1, 2, 4] {
+                now = unconfirmed.due().unwrap();
+                let tried = unconfirmed.expire(now).swap_remove(0);
+                unconfirmed.failed(tried, now);
+                assert_eq!(unconfirmed.due(), Some(now + Duration::from_secs(pause_s)));
+            }
+            now = unconfirmed.due().unwrap();
+            assert_eq!(unconfirmed.expire(now).len(), 1);
+            assert_eq!(unconfirmed.due(), None, "it is back");
+        }
     }
 }
