@@ -135,16 +135,10 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_waits_for_another_sleeps() {
+    fn a_thread_that_waits_sleeps() {
         let before = own_sleeps();
-        let (tell, told) = std::sync::mpsc::channel();
-        let other = std::thread::spawn(move || {
-            while own_sleeps() == 0 {
-                std::thread::sleep(std::time::Duration::from_millis(1));
-            }
-            tell.send(()).is_ok()
-        });
-        assert!(told.recv().is_ok() && other.join().is_ok_and(|sent| sent));
-        assert!(own_sleeps() >= before);
+        // No moment is awaited: the thread only has to give up its CPU.
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        assert!(own_sleeps() > before);
     }
 }
