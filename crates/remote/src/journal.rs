@@ -343,6 +343,29 @@ mod tests {
     }
 
     #[test]
+    fn a_journal_of_the_second_format_is_read() {
+        const JOURNAL: &str = concat!(
+            r#"{"line":"begin","format":2,"pid":9,"host":"ssh://b","access":{"config":null},"identity":["boot"],"#,
+            r#""machine":"m","dead_man":7,"mark":"goodput-1"}"#,
+            "\n",
+            r#"{"line":"intent","main":{"setting":"link.mtu@eth0","original":"1500","is_original":{"command":{"program":"ip","#,
+            r#""args":["-j","-p","link","show","dev","eth0"]},"from":null,"line":".*\"mtu\": 1500,"},"#,
+            r#""back":[{"program":"ip","args":["link","set","dev","eth0","mtu","1500"]}],"#,
+            r#""under_way":{"command":{"program":"ip","args":["-j","-p","link","show","dev","eth0"]},"from":null,"#,
+            r#""line":".*\"mtu\": 9000,"}},"around":[],"to":"9000"}"#,
+            "\n",
+        );
+        let text = Text::read(JOURNAL.as_bytes());
+        assert_eq!(text.problem(Path::new("/state/1")), None);
+        let Contents { owner, entries, written } = text.says;
+        let owner = owner.unwrap();
+        assert_eq!((owner.format, owner.dead_man, &*owner.host), (2, 7, "ssh://b"));
+        let [entry] = &entries[..] else { panic!("{entries:?}") };
+        assert_eq!(entry.main.original, "1500");
+        assert!(entry.doubt && entry.main.under_way.is_some() && written.is_empty());
+    }
+
+    #[test]
     fn damage_is_reported_and_a_torn_line_is_none() {
         let problem = |text: &[u8]| Text::read(text).problem(Path::new("/state/1"));
         let line = serde_json::to_string(&Line::Begin(owner(FORMAT_VERSION, 1))).unwrap();

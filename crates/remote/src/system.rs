@@ -237,7 +237,13 @@ pub trait System: Watch {
     }
 
     /// The files there that may contain lines of ours, which keep values over a reboot.
+    ///
+    /// # Errors
+    /// If that can't be found out.
     fn keepers(&self, shell: &mut dyn Shell) -> Result<Vec<Keeper>, RemoteError>;
+
+    /// The file at a path that [`Self::keeper`] has named, whether or not it is there.
+    fn keeper_at(&self, path: &str) -> Keeper;
 
     /// Refuses a setting that no file there is about.
     ///

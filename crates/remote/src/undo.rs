@@ -17,6 +17,7 @@ use crate::others::{await_dead_man, refuse_others};
 use crate::put_back::put_back;
 use crate::saved::{not_taken_back, take_back};
 use crate::ssh::DeadManId;
+use crate::written::WrittenThere;
 
 /// Stands for a host that a damaged journal does not name.
 const UNKNOWN: &str = "a host reached by SSH";
@@ -33,8 +34,8 @@ pub struct RemoteReport {
 }
 
 /// What to know of a host that puts back by itself.
-const GOES_ON_HINT: &str =
-    "if the connection is lost, the host puts back its changes by itself within a minute; then ";
+const GOES_ON_HINT: &str = "if the connection is lost, the host puts back its settings by itself within a minute, \
+                            but no files; then ";
 
 /// What to know of a host on which something is still to be put back.
 const LEFT_HINT: &str = "`goodput settings undo` settles this as soon as the host answers; only `goodput settings undo \
@@ -81,10 +82,16 @@ impl RemoteReport {
 
     /// Why the host may not be changed before someone has looked at this, if so.
     pub(crate) fn objection(&self) -> Option<RemoteError> {
-        let at_work = self.report.entries.iter().find_map(|entry| match entry.outcome {
+        let RestoreReport { entries, files, .. } = &self.report;
+        let of_setting = entries.iter().find_map(|entry| match entry.outcome {
             Outcome::InUse { pid } => Some(pid),
             _ => None,
         });
+        let of_file = files.iter().find_map(|file| match file.outcome {
+            FileOutcome::InUse { pid } => Some(pid),
+            _ => None,
+        });
+        let at_work = of_setting.or(of_file);
         let (host, left) = (self.host.clone(), self.to_string());
         match at_work {
             Some(pid) => Some(RemoteError::Busy { host, process: format!("process {pid} here") }),
@@ -200,17 +207,36 @@ fn without_host(
     let Some(journal) = journal else {
         let pid = owner.map_or(0, |owner| owner.pid);
         let entries = outcomes(&contents.entries, |_| Outcome::InUse { pid });
-        return Err(report(host, path, entries, None).into());
+        let files = files(&contents.written, &FileOutcome::InUse { pid });
+        return Err(with_files(report(host, path, entries, None), files).into());
     };
     if let Some(problem) = problem.filter(|_| !usable) {
-        return Err(report(host, path, untouched(&contents.entries), Some(problem)).into());
+        let report = report(host, path, untouched(&contents.entries), Some(problem));
+        let files = files(&contents.written, &FileOutcome::Untouched);
+        return Err(with_files(report, files).into());
     }
     match contents.owner.clone() {
         Some(owner) if !contents.is_empty() => Ok((journal, contents, owner)),
         Some(_) => Err(close(host, &journal, Vec::new()).into()),
         // It is unknown at which host they are.
-        None => Err(close(host, &journal, untouched(&contents.entries)).into()),
+        None => {
+            let report = close(host, &journal, untouched(&contents.entries));
+            let files = files(&contents.written, &FileOutcome::Untouched);
+            Err(with_files(report, files).into())
+        }
     }
+}
+
+/// The same outcome for each file, the last one first.
+fn files(written: &[WrittenThere], outcome: &FileOutcome) -> Vec<TakenBack> {
+    let of = |file: &WrittenThere| TakenBack { path: file.path.clone(), outcome: outcome.clone() };
+    written.iter().rev().map(of).collect()
+}
+
+/// The report with what became of files.
+fn with_files(mut report: RemoteReport, files: Vec<TakenBack>) -> RemoteReport {
+    report.report.files = files;
+    report
 }
 
 fn untouched(entries: &[Entry]) -> Vec<Restored> {
@@ -237,7 +263,7 @@ fn settle(found: Found, request: UndoRequest, notify: &Notify) -> RemoteReport {
     finish(&owner.host, &mut journal, &contents, back)
 }
 
-/// Settles a journal at its host. A reboot has undone what damaged lines say, too.
+/// Settles a journal at its host. A reboot has undone all settings, those in damaged lines too.
 fn settle_at(found: Found, host: &mut Host) -> RemoteReport {
     let owner = found.text.says.owner.as_ref();
     let use_damaged = owner.is_some_and(|owner| relation(owner, host) == Relation::Rebooted);
@@ -396,15 +422,14 @@ pub(crate) fn finish(
     log_what_is_back(host, journal, contents, &back.entries);
     let (is_settled, settles_files) = (back.is_settled(), back.settles_files());
     let Back { entries, files } = back;
-    let mut report = match is_settled {
+    let report = match is_settled {
         true => close(host, journal, entries),
         false => {
             let settled_files = settles_files.then_some(files.len());
             left(host, journal, contents, entries, settled_files)
         }
     };
-    report.report.files = files;
-    report
+    with_files(report, files)
 }
 
 /// Notes what is settled while something is left: settings, and this many changes of files, if all of them are.

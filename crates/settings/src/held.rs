@@ -15,6 +15,7 @@ use crate::lookup::machine;
 use crate::place::Place;
 use crate::restore::{self, Outcome, RestoreReport, Restored};
 use crate::settle::{self, UndoRequest};
+use crate::written::{FileOutcome, TakenBack};
 
 /// Longest time that a guard may take: a device that resets needs seconds to come back.
 pub(crate) const GUARD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -40,18 +41,21 @@ pub struct Patience {
 pub struct Awaited {
     /// Where it is.
     pub journal: PathBuf,
-    /// What is being put back.
+    /// The settings that are being put back.
     pub settings: Vec<SettingRef>,
+    /// The files that are being put back.
+    pub files: Vec<String>,
     /// Longest wait.
     pub longest: Duration,
 }
 
 impl std::fmt::Display for Awaited {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let settings: Vec<_> = self.settings.iter().map(ToString::to_string).collect();
-        let does = match settings.is_empty() {
+        let settings = self.settings.iter().map(ToString::to_string);
+        let all: Vec<_> = settings.chain(self.files.iter().cloned()).collect();
+        let does = match all.is_empty() {
             true => "has nothing left to put back".into(),
-            false => format!("puts {} back", settings.join(", ")),
+            false => format!("puts {} back", all.join(", ")),
         };
         write!(
             f,
@@ -81,7 +85,10 @@ impl Patience {
         }
         if waited >= NOTICE_DELAY && self.notified.as_deref() != Some(path) {
             let settings = contents.entries.iter().map(|entry| entry.setting.clone()).collect();
-            (self.notify)(&Awaited { journal: path.into(), settings, longest: self.longest });
+            let files = contents.written.iter().flat_map(|written| &written.files);
+            let files = files.map(|file| file.path.display().to_string()).collect();
+            let (journal, longest) = (path.into(), self.longest);
+            (self.notify)(&Awaited { journal, settings, files, longest });
             self.notified = Some(path.into());
         }
         #[cfg(test)]
@@ -120,7 +127,7 @@ pub(crate) fn settle(
                 match holder {
                     Holder::Run { pid } => return Ok(Some(in_use(path, &contents, pid))),
                     Holder::RunElsewhere { .. } => {
-                        return Ok(Some(report(path, &contents, |_| Outcome::Held(holder))));
+                        return Ok(Some(held_by(path, &contents, holder)));
                     }
                     Holder::PuttingBack { .. } | Holder::Unknown { .. } => {}
                 }
@@ -131,7 +138,7 @@ pub(crate) fn settle(
         }
         let Some(held) = first.as_ref() else { return Ok(None) };
         if !patience.wait(path, held) {
-            return Ok(Some(report(path, held, |_| Outcome::Held(holder))));
+            return Ok(Some(held_by(path, held, holder)));
         }
     }
 }
@@ -143,11 +150,18 @@ pub(crate) fn unopened(path: &Path, cause: &io::Error) -> Result<RestoreReport, 
     lock.map_or_else(|| Ok(RestoreReport::unopened(path.into(), cause)), Err)
 }
 
+/// What someone else is working on.
+fn held_by(path: &Path, contents: &Contents, holder: Holder) -> RestoreReport {
+    let files = contents.files(|_| FileOutcome::Held(holder));
+    report(path, contents, files, |_| Outcome::Held(holder))
+}
+
 /// What a live run has changed, here and in other network namespaces.
 fn in_use(path: &Path, contents: &Contents, pid: u32) -> RestoreReport {
     let here = Place::here().ok();
     let elsewhere = here.map(|here| leftover::elsewhere(contents, &here)).unwrap_or_default();
-    report(path, contents, |entry| match elsewhere.contains(&entry.setting) {
+    let files = contents.files(|_| FileOutcome::InUse { pid });
+    report(path, contents, files, |entry| match elsewhere.contains(&entry.setting) {
         true => Outcome::InUseElsewhere { pid },
         false => Outcome::InUse { pid },
     })
@@ -158,7 +172,11 @@ fn by_guard(path: &Path, contents: &Contents) -> RestoreReport {
     let here = Place::here().ok();
     let place = contents.owner.as_ref().map(|owner| &owner.place);
     let is_here = here.zip(place).is_some_and(|(here, place)| here.same_namespace(place));
-    report(path, contents, |entry| {
+    let files = contents.files(|file| match file.is_back() {
+        true => FileOutcome::ByGuard,
+        false => FileOutcome::ChangedByOther,
+    });
+    report(path, contents, files, |entry| {
         let back = Outcome::ByGuard { to: entry.original.clone() };
         // In other places there is nothing to compare with.
         match machine(&entry.setting) {
@@ -175,11 +193,16 @@ fn by_guard(path: &Path, contents: &Contents) -> RestoreReport {
     })
 }
 
-/// One outcome per change, the last change first.
-fn report(path: &Path, contents: &Contents, outcome: impl Fn(&Entry) -> Outcome) -> RestoreReport {
+/// One outcome per change, the last change first, and those of `files`.
+fn report(
+    path: &Path,
+    contents: &Contents,
+    files: Vec<TakenBack>,
+    outcome: impl Fn(&Entry) -> Outcome,
+) -> RestoreReport {
     let entries = contents.entries.iter().rev();
     let entries = entries
         .map(|entry| Restored { setting: entry.setting.clone(), outcome: outcome(entry) })
         .collect();
-    RestoreReport { entries, ..RestoreReport::empty(path.into()) }
+    RestoreReport { entries, files, ..RestoreReport::empty(path.into()) }
 }

@@ -16,7 +16,7 @@ use crate::machine::device;
 use crate::place::Place;
 use crate::setting::Machine;
 use crate::side_effects::{self, Changed};
-use crate::written::{TakenBack, Written};
+use crate::written::{FileOutcome, TakenBack, Written};
 
 /// What became of the changes of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -178,7 +178,13 @@ impl RestoreReport {
             Outcome::Held(holder) => holder.is_run(),
             _ => false,
         };
+        let is_file_in_use = |outcome: &FileOutcome| match outcome {
+            FileOutcome::InUse { .. } => true,
+            FileOutcome::Held(holder) => holder.is_run(),
+            _ => false,
+        };
         self.entries.iter().any(|entry| is_in_use(&entry.outcome))
+            || self.files.iter().any(|file| is_file_in_use(&file.outcome))
     }
 
     /// Whether anyone else is at work there.
@@ -189,6 +195,7 @@ impl RestoreReport {
     /// Whether someone holds the journal who is no run that is seen from here.
     fn is_waited_for(&self) -> bool {
         self.entries.iter().any(|entry| matches!(entry.outcome, Outcome::Held(_)))
+            || self.files.iter().any(|file| matches!(file.outcome, FileOutcome::Held(_)))
     }
 }
 
@@ -328,7 +335,8 @@ fn tidy(journal: &mut JournalFile, report: &RestoreReport) -> Result<(), Setting
         return journal.close();
     }
     if are_back && !files.is_empty() {
-        journal.append(&Line::FilesSettled { changes: files.len() }, Durable::No)?;
+        // Files outlast a reboot: without this line, it would take them back once more.
+        journal.append(&Line::FilesSettled { changes: files.len() }, Durable::Yes)?;
     }
     entries.iter().filter(|entry| is_settled(entry)).try_for_each(|entry| {
         journal.append(&Line::Settled { setting: entry.setting.clone() }, Durable::No)

@@ -4,6 +4,7 @@
 use crate::journal::{Contents, Durable, JournalContents, JournalFile, Line, TakenOver};
 use crate::place::Place;
 use crate::restore::{Forget, Outcome, RestoreReport, Restored, last, settle_contents};
+use crate::written::FileOutcome;
 
 /// What a person allows when the changes of dead runs are undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,7 +27,8 @@ pub(crate) fn settle(mut journal: JournalFile, request: UndoRequest) -> RestoreR
     }
 }
 
-/// Whether a reboot has undone everything that a journal says, in its damaged lines too.
+/// Whether a reboot has undone all settings that a journal is about, in its damaged lines too. Files that damaged lines named
+/// are not known; the journal is set aside.
 fn is_over(contents: &Contents) -> bool {
     let here = Place::here().ok();
     let owner = contents.owner.as_ref();
@@ -37,6 +39,7 @@ fn is_over(contents: &Contents) -> bool {
 fn shown(journal: &JournalFile, contents: &Contents, damage: String) -> RestoreReport {
     RestoreReport {
         entries: untouched(contents),
+        files: contents.files(|_| FileOutcome::Untouched),
         notes: journal.note_of_end().into_iter().collect(),
         ..RestoreReport::unusable(journal.path().into(), damage)
     }

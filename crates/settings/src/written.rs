@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::holder::Holder;
+
 /// Files of ours that change together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Written {
@@ -28,6 +30,17 @@ pub(crate) struct WrittenFile {
     pub(crate) is_enabled: bool,
 }
 
+impl Written {
+    /// The outcome of each file, the last one first.
+    pub(crate) fn each(&self, outcome: impl Fn(&WrittenFile) -> FileOutcome) -> Vec<TakenBack> {
+        let back = self.files.iter().rev().map(|file| TakenBack {
+            path: file.path.display().to_string(),
+            outcome: outcome(file),
+        });
+        back.collect()
+    }
+}
+
 /// A file that a run had written and not kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TakenBack {
@@ -42,8 +55,19 @@ pub struct TakenBack {
 pub enum FileOutcome {
     /// It is as it was before the run.
     PutBack,
-    /// It was so already: the run did not come to write it.
+    /// It was so already: the run had not written it yet.
     AlreadyBack,
+    /// The dead run's guard put it back while we waited for the guard.
+    ByGuard,
+    /// A live run has written it, and keeps it or puts it back itself; left alone.
+    InUse {
+        /// The process of that run.
+        pid: u32,
+    },
+    /// Someone else is working on it; left alone.
+    Held(Holder),
+    /// The journal is damaged, so nobody knows whether this is all of it; left alone.
+    Untouched,
     /// It is neither as before nor as the run wrote it; left alone.
     ChangedByOther,
     /// It could not be put back, for this reason, and someone has given it up.
@@ -55,12 +79,13 @@ pub enum FileOutcome {
 impl TakenBack {
     /// Whether it is as before the run.
     pub fn is_as_before(&self) -> bool {
-        matches!(self.outcome, FileOutcome::PutBack | FileOutcome::AlreadyBack)
+        use FileOutcome::{AlreadyBack, ByGuard, PutBack};
+        matches!(self.outcome, PutBack | AlreadyBack | ByGuard)
     }
 
     /// Whether there is nothing left to do about it.
     pub fn is_settled(&self) -> bool {
-        !matches!(self.outcome, FileOutcome::Failed(_))
+        !matches!(self.outcome, FileOutcome::Failed(_) | FileOutcome::Held(_))
     }
 }
 
@@ -75,6 +100,20 @@ impl fmt::Display for TakenBack {
                 )
             }
             FileOutcome::AlreadyBack => write!(f, "{path}: as before the run"),
+            FileOutcome::ByGuard => {
+                write!(f, "{path}: put back by the guard of the interrupted run")
+            }
+            FileOutcome::InUse { pid } => write!(
+                f,
+                "{path}: written by a run at work (process {pid}), which keeps it or puts it back"
+            ),
+            FileOutcome::Held(holder) => {
+                write!(f, "{path}: not put back yet: {holder}; run `goodput settings undo` again")
+            }
+            FileOutcome::Untouched => write!(
+                f,
+                "{path}: left alone: the run has written it, or was about to, and did not keep it"
+            ),
             FileOutcome::ChangedByOther => write!(
                 f,
                 "{path}: changed by someone else since the run wrote it; left alone, and it may keep the run's values"
@@ -88,7 +127,7 @@ impl fmt::Display for TakenBack {
             FileOutcome::Failed(why) => {
                 write!(
                     f,
-                    "{path}: not put back, and it keeps the run's values after a reboot: {why}"
+                    "{path}: not put back, and it may keep the run's values after a reboot: {why}"
                 )
             }
         }

@@ -296,14 +296,16 @@ impl RemoteChanges {
         &mut self,
         assignments: &[(SettingRef, String)],
     ) -> Result<Vec<SavedThere>, RemoteError> {
-        let (system, session) = (self.host.system, &mut self.host.session);
+        let Self { host, standby, written, .. } = self;
+        let (system, session) = (host.system, &mut host.session);
         let writing = Writing::prepare(system, session, &all_its_own(assignments)?)?;
-        let standby = self.standby.as_mut().ok_or(RemoteError::Closed)?;
+        let standby = standby.as_mut().ok_or(RemoteError::Closed)?;
         // On disk first: of a file that was under way when the connection was lost, nobody knows whether it is there.
-        let files = writing.noted();
-        standby.journal.note(&Line::Writes { files: files.clone() })?;
-        self.written.extend(files);
-        writing.write(system, session)
+        writing.write(system, session, |files| {
+            standby.journal.note(&Line::Writes { files: files.clone() })?;
+            written.extend(files);
+            Ok(())
+        })
     }
 
     /// Keeps the host from putting back on its own; whatever is not kept after that is put back from here. For several
@@ -325,7 +327,8 @@ impl RemoteChanges {
     /// When the journal can't be removed, or the host is no longer connected; everything is then put back, or the error
     /// says what is left.
     pub fn keep(mut self) -> Result<(), RemoteError> {
-        // Until the dead-man has confirmed its end, it may put everything back. What then fails puts it back here.
+        // The dead-man stays until the end, so that nobody else begins meanwhile; once released, it puts nothing back. What
+        // then fails puts it back from here.
         let closed = self.release().and_then(|()| match &self.standby {
             Some(standby) => standby.journal.close(),
             None => Ok(()),

@@ -47,7 +47,11 @@ impl Scene {
 
     fn save(&mut self, assignments: &[(&str, &str)]) -> Result<Vec<SavedThere>, RemoteError> {
         let Self { system, session, .. } = self;
-        Writing::prepare(*system, session, &parsed(assignments))?.write(*system, session)
+        Writing::prepare(*system, session, &parsed(assignments))?.write(
+            *system,
+            session,
+            |_| Ok(()),
+        )
     }
 
     fn rehearse(&mut self, assignments: &[(&str, &str)]) -> Result<(), RemoteError> {
@@ -277,13 +281,13 @@ fn what_is_taken_back_is_as_before_unless_someone_has_edited_it() {
         let Scene { system, ref mut session, .. } = scene;
         let more = parsed(&[("polling@em0", "on"), ("sysctl.kern.polling.burst_max", "1000")]);
         let writing = Writing::prepare(system, session, &more).unwrap();
-        assert_eq!(writing.write(system, session).unwrap().len(), 2);
+        assert_eq!(writing.write(system, session, |_| Ok(())).unwrap().len(), 2);
         writing.take_back(system, session).unwrap();
         writing.take_back(system, session).unwrap();
         assert_eq!(scene.text("rc.conf"), before, "taken back twice is taken back once");
         assert!(!scene.path("sysctl.conf").exists(), "goodput had made it");
         let Scene { ref mut session, .. } = scene;
-        writing.write(system, session).unwrap();
+        writing.write(system, session, |_| Ok(())).unwrap();
         let edited = scene.text("rc.conf").replace("polling", "-polling");
         fs::write(scene.path("rc.conf"), &edited).unwrap();
         let Scene { ref mut session, .. } = scene;
@@ -291,6 +295,48 @@ fn what_is_taken_back_is_as_before_unless_someone_has_edited_it() {
         assert!(matches!(refused, RemoteError::LeftAlone { .. }), "{refused}");
         assert_eq!(scene.text("rc.conf"), edited);
         assert!(!scene.path("sysctl.conf").exists(), "the rest is taken back");
+    });
+}
+
+#[test]
+fn files_are_noted_before_they_are_written() {
+    in_namespace(|| {
+        let scene = Scene::new("Linux");
+        let file = scene.path("sysctl.d/90-goodput.conf");
+        let Scene { system, mut session, root } = scene;
+        let assignments = parsed(&[("sysctl.net.ipv4.tcp_sack", "1")]);
+        let writing = Writing::prepare(system, &mut session, &assignments).unwrap();
+        let failed = writing.write(system, &mut session, |_| Err(RemoteError::Closed));
+        assert!(failed.is_err() && !file.exists(), "what is not noted is not written");
+        let note = |files: Vec<crate::written::WrittenThere>| {
+            assert_eq!(files.len(), 1);
+            assert!(!file.exists(), "it is noted first");
+            Ok(())
+        };
+        assert_eq!(writing.write(system, &mut session, note).unwrap().len(), 1);
+        assert!(file.exists());
+        drop(root);
+    });
+}
+
+#[test]
+fn of_a_lost_connection_nothing_follows_about_files() {
+    in_namespace(|| {
+        let mut scene = Scene::new("Linux");
+        let mut noted = Vec::new();
+        let Scene { system, ref mut session, .. } = scene;
+        let assignments = parsed(&[("sysctl.net.ipv4.tcp_sack", "1")]);
+        let writing = Writing::prepare(system, session, &assignments).unwrap();
+        let note = |files| {
+            noted = files;
+            Ok(())
+        };
+        assert_eq!(writing.write(system, session, note).unwrap().len(), 1);
+        session.cut();
+        assert!(system.keepers(session).is_err());
+        let back = take_back(system, session, &noted);
+        assert!(back.len() == 1 && !back[0].is_settled(), "{back:?}");
+        assert!(scene.path("sysctl.d/90-goodput.conf").exists());
     });
 }
 

@@ -31,20 +31,18 @@ impl Writing {
         Ok(Self { plans, assignments: assignments.to_vec() })
     }
 
-    /// What is to be noted before it is written.
-    pub(crate) fn noted(&self) -> Vec<WrittenThere> {
-        self.plans.iter().map(Plan::noted).collect()
-    }
-
-    /// Writes the lines that keep the values after a reboot, and returns their files.
+    /// Writes the lines that keep the values after a reboot, and returns their files. `note` comes to know of them first.
     ///
     /// # Errors
-    /// When a file can't be written. All are then as before, unless the connection is lost.
+    /// When `note` fails: then nothing is written. When a file can't be written: all are then as before, unless the
+    /// connection is lost.
     pub(crate) fn write(
         &self,
         system: &dyn System,
         shell: &mut dyn Shell,
+        note: impl FnOnce(Vec<WrittenThere>) -> Result<(), RemoteError>,
     ) -> Result<Vec<SavedThere>, RemoteError> {
+        note(self.plans.iter().map(Plan::noted).collect())?;
         if let Err(failure) = self.plans.iter().try_for_each(|plan| plan.write(system, shell)) {
             // Only the first failure is reported.
             let _ = self.take_back(system, shell);
@@ -113,15 +111,10 @@ impl Plan {
 
     /// Makes the lines as they were before. If the connection was lost, nobody knows whether they were written.
     fn take_back(&self, system: &dyn System, shell: &mut dyn Shell) -> Result<(), RemoteError> {
-        let found = self.keeper.found(shell)?;
-        let ours = found.ours.as_ref();
-        if ours.is_some_and(|ours| !ours.intact) {
-            return Err(self.keeper.left(shell.host(), EDITED));
+        match self.noted().take_back(system, shell)? {
+            FileOutcome::ChangedByOther => Err(self.keeper.left(shell.host(), EDITED)),
+            _ => Ok(()),
         }
-        if ours.map_or(&[][..], |ours| &ours.keeps) == self.before {
-            return Ok(());
-        }
-        self.keeper.write(shell, system, (&found.sum, self.is_made), &self.before)
     }
 }
 
@@ -132,20 +125,9 @@ pub(crate) fn take_back(
     shell: &mut dyn Shell,
     written: &[WrittenThere],
 ) -> Vec<TakenBack> {
-    if written.is_empty() {
-        return Vec::new();
-    }
-    let keepers = match system.keepers(shell) {
-        Ok(keepers) => keepers,
-        Err(error) => return not_taken_back(written, &error.to_string()),
-    };
     let back = written.iter().rev().map(|file| {
-        let keeper = keepers.iter().find(|keeper| keeper.path == file.path);
-        let outcome = match file.take_back(system, shell, keeper) {
-            Ok(outcome) => outcome,
-            Err(RemoteError::LeftAlone { .. }) => FileOutcome::ChangedByOther,
-            Err(error) => FileOutcome::Failed(error.to_string()),
-        };
+        let outcome = file.take_back(system, shell);
+        let outcome = outcome.unwrap_or_else(|error| FileOutcome::Failed(error.to_string()));
         TakenBack { path: file.path.clone(), outcome }
     });
     back.collect()
@@ -161,27 +143,29 @@ pub(crate) fn not_taken_back(written: &[WrittenThere], why: &str) -> Vec<TakenBa
 }
 
 impl WrittenThere {
-    /// Makes the lines as they were before. `keeper` is the file; `None` if the host has no such file.
+    /// Makes the lines as they were before. The file is looked at whether or not the host lists it.
     fn take_back(
         &self,
         system: &dyn System,
         shell: &mut dyn Shell,
-        keeper: Option<&Keeper>,
     ) -> Result<FileOutcome, RemoteError> {
-        let found = keeper.map(|keeper| keeper.found(shell)).transpose()?;
-        let ours = found.as_ref().and_then(|found| found.ours.as_ref());
+        let keeper = system.keeper_at(&self.path);
+        let found = match keeper.found(shell) {
+            Ok(found) => found,
+            // What is there now is not goodput's.
+            Err(RemoteError::LeftAlone { .. }) => return Ok(FileOutcome::ChangedByOther),
+            Err(error) => return Err(error),
+        };
+        let ours = found.ours.as_ref();
         let now = ours.map_or(&[][..], |ours| &ours.keeps);
-        if ours.is_some_and(|ours| !ours.intact) {
+        if ours.is_some_and(|ours| !ours.intact) || (now != self.before && now != self.keeps) {
             return Ok(FileOutcome::ChangedByOther);
         }
-        match (keeper, found.as_ref()) {
-            _ if now == self.before => Ok(FileOutcome::AlreadyBack),
-            (Some(keeper), Some(found)) if now == self.keeps => {
-                keeper.write(shell, system, (&found.sum, self.is_made), &self.before)?;
-                Ok(FileOutcome::PutBack)
-            }
-            _ => Ok(FileOutcome::ChangedByOther),
+        if now == self.before {
+            return Ok(FileOutcome::AlreadyBack);
         }
+        keeper.write(shell, system, (&found.sum, self.is_made), &self.before)?;
+        Ok(FileOutcome::PutBack)
     }
 }
 

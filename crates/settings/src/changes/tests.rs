@@ -503,6 +503,18 @@ fn the_journal_names_a_file_before_it_is_written_and_removes_it_also_after_a_reb
 }
 
 #[test]
+fn a_damaged_journal_names_its_files_and_leaves_them() {
+    let (scene, root) = (Scene::new(), tempfile::tempdir().unwrap());
+    let (changes, file, journal, text) = saved(&scene, root.path());
+    changes.keep().unwrap();
+    std::fs::write(&journal, text + "garbage\n").unwrap();
+    let report = crate::undo(&scene.state_dir()).unwrap().swap_remove(0);
+    let said = report.to_string();
+    assert!(!report.is_clean() && file.exists(), "{said}");
+    assert!(said.contains(&format!("{}: left alone", file.display())), "{said}");
+}
+
+#[test]
 fn a_file_that_someone_else_has_changed_since_is_left_alone_and_said() {
     let (scene, root) = (Scene::new(), tempfile::tempdir().unwrap());
     let (mut changes, file, ..) = saved(&scene, root.path());

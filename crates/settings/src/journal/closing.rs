@@ -4,20 +4,24 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::own_folder::sync_folder;
+
 /// Closes the journal at `path`: nothing is left to put back. A damaged one is set aside under a name at which nobody
-/// looks for a journal, so that what it said can still be read.
+/// looks for a journal, so that what it said can still be read. A power cut does not bring it back: it would take back files
+/// that were kept since.
 ///
 /// # Errors
-/// If the file can't be removed or renamed. One that is gone is closed.
+/// If the file can't be removed or renamed, or that can't be made durable. One that is gone is closed.
 pub(super) fn close(path: &Path, damaged: bool) -> io::Result<()> {
     let closed = match damaged {
         true => fs::rename(path, aside(path)),
         false => fs::remove_file(path),
     };
-    closed.or_else(|error| match error.kind() {
-        io::ErrorKind::NotFound => Ok(()),
-        _ => Err(error),
-    })
+    match closed {
+        Ok(()) => sync_folder(path.parent().unwrap_or(Path::new("/"))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Where a damaged journal is once it is closed. `None`: it is not closed, or nothing of it is left.

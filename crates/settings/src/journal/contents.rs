@@ -12,7 +12,7 @@ use super::text::{JournalContents, JournalText};
 use crate::place::Place;
 use crate::process::ProcessMark;
 use crate::side_effects::{Cells, Changed};
-use crate::written::Written;
+use crate::written::{FileOutcome, TakenBack, Written, WrittenFile};
 
 /// The version of the format that is written. The first one had neither cookies nor the side effects of a
 /// setting, the second one no [`Line::Found`], the third one no [`Line::TakenOver`], the fourth one no [`Line::Writes`].
@@ -241,6 +241,11 @@ impl Contents {
         cut_short.into_iter().chain(whole).map(|entry| entry.setting.clone()).collect()
     }
 
+    /// The outcome of each file, the last one first.
+    pub(crate) fn files(&self, outcome: impl Fn(&WrittenFile) -> FileOutcome) -> Vec<TakenBack> {
+        self.written.iter().rev().flat_map(|written| written.each(&outcome)).collect()
+    }
+
     /// The entry of a setting.
     pub(crate) fn of(&self, setting: &SettingRef) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.setting == *setting)
@@ -291,6 +296,26 @@ mod tests {
 
     fn written(lines: &[Line]) -> Vec<u8> {
         lines.iter().flat_map(|line| super::super::seal(line).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_journal_of_the_fourth_format_is_read() {
+        const JOURNAL: &str = concat!(
+            r#"{"line":"begin","format":4,"pid":7,"boot_id":"b","netns":4026531840,"netns_cookie":1}"#,
+            "\n",
+            r#"{"line":"intent","setting":"offload.tso@eth0","original":"on","exact":"on","to":"off","link":2}"#,
+            "\n",
+            r#"{"line":"effective","setting":"offload.tso@eth0","value":"off"}"#,
+            "\n",
+        );
+        let text = Text::read(JOURNAL.as_bytes());
+        assert!(text.damage().is_none() && text.foreign().is_none(), "{text:?}");
+        let Contents { owner, entries, written, .. } = text.says;
+        assert!(owner.is_some_and(|owner| (owner.format, owner.pid) == (4, 7)));
+        assert!(written.is_empty());
+        let [entry] = &entries[..] else { panic!("{entries:?}") };
+        assert_eq!((&*entry.original, &entry.ours[..]), ("on", &["off".to_owned()][..]));
+        assert!(entry.setting == setting() && entry.link == Some(2) && entry.doubt.is_none());
     }
 
     #[test]

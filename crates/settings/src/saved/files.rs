@@ -45,11 +45,7 @@ impl Written {
     /// Makes all of them as they were before, the last one first. Whatever fails, the rest is put back. What someone has
     /// changed since is left alone.
     pub(crate) fn take_back(&self) -> Vec<TakenBack> {
-        let back = self.files.iter().rev().map(|file| TakenBack {
-            path: file.path.display().to_string(),
-            outcome: file.take_back(&self.root),
-        });
-        back.collect()
+        self.each(|file| file.take_back(&self.root))
     }
 }
 
@@ -59,6 +55,11 @@ impl WrittenFile {
         let old = text(path);
         let is_enabled = path == below(root, boot_unit::FILE) && is_enabled(root);
         Self { path: path.into(), old, new, is_enabled }
+    }
+
+    /// Whether it is as before.
+    pub(crate) fn is_back(&self) -> bool {
+        text(&self.path) == self.old
     }
 
     fn carry_out(&self, root: &Path) -> Result<(), SaveError> {
@@ -98,7 +99,11 @@ impl WrittenFile {
                 })?;
             }
         }
-        if *is_enabled { enable(root) } else { Ok(()) }
+        match *path == below(root, boot_unit::FILE) {
+            true if *is_enabled => enable(root),
+            true => disable(root),
+            false => Ok(()),
+        }
     }
 }
 
@@ -176,6 +181,15 @@ fn enable(root: &Path) -> Result<(), SaveError> {
         },
         made => made.map_err(failed),
     }
+}
+
+/// Makes the unit start no more at boot. A link of others stays.
+fn disable(root: &Path) -> Result<(), SaveError> {
+    let path = below(root, boot_unit::WANTED);
+    if !is_enabled(root) {
+        return Ok(());
+    }
+    fs::remove_file(&path).map_err(|cause| SaveError::Io { operation: "disable", path, cause })
 }
 
 /// Whether the link of ours is there that starts the unit at boot.
@@ -256,6 +270,13 @@ mod tests {
         assert_eq!(texts(&[&unit, &other]), [Some("unit".into()), None]);
         assert!(is_enabled(root));
         assert_eq!(outcomes(&written), [FileOutcome::AlreadyBack, FileOutcome::AlreadyBack]);
+        // Someone had switched the unit off.
+        fs::remove_file(below(root, boot_unit::WANTED)).unwrap();
+        let other_unit = change_all(root, &[new_file(&unit, "more")], &[]).unwrap();
+        assert!(is_enabled(root));
+        assert_eq!(outcomes(&other_unit), [FileOutcome::PutBack]);
+        assert!(!is_enabled(root) && texts(&[&unit]) == [Some("unit".into())]);
+        enable(root).unwrap();
         let written = change();
         fs::write(&other, "theirs").unwrap();
         assert_eq!(outcomes(&written), [FileOutcome::PutBack, FileOutcome::ChangedByOther]);

@@ -54,6 +54,24 @@ fn a_value_is_saved_once_replaced_and_removed() {
 }
 
 #[test]
+fn files_are_noted_before_they_are_written() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let keeps = [assignment("sysctl.net.ipv4.tcp_sack=1")];
+    let save = |note: &dyn Fn(&Written) -> Result<(), SettingError>| {
+        save_below(root, &keeps, Path::new("/bin/sh"), note)
+    };
+    let refused = save(&|_| Err(SettingError::Closed(keeps[0].0.clone())));
+    assert!(refused.is_err() && all(root).is_empty(), "what is not noted is not written");
+    let note = |written: &Written| {
+        assert!(!written.files.is_empty() && all(root).is_empty(), "it is noted first");
+        Ok(())
+    };
+    assert_eq!(save(&note).unwrap().len(), 1);
+    assert_eq!(all(root).len(), 1);
+}
+
+#[test]
 fn drafts_of_writers_that_are_gone_are_removed() {
     let root = tempfile::tempdir().unwrap();
     let folder = below(root.path(), "/etc/sysctl.d");

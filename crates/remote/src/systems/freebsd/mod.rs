@@ -173,6 +173,10 @@ impl System for FreeBsd {
         Ok(["/etc/rc.conf", "/etc/sysctl.conf"].map(Keeper::lines).into())
     }
 
+    fn keeper_at(&self, path: &str) -> Keeper {
+        Keeper::lines(path)
+    }
+
     fn keeper(
         &self,
         shell: &mut dyn Shell,

@@ -348,7 +348,11 @@ impl System for Linux {
     }
 
     fn keepers(&self, shell: &mut dyn Shell) -> Result<Vec<Keeper>, RemoteError> {
-        Ok(saving::keepers(shell))
+        saving::keepers(shell)
+    }
+
+    fn keeper_at(&self, path: &str) -> Keeper {
+        saving::keeper_at(path.into())
     }
 
     fn check_savable(

@@ -14,12 +14,26 @@ use crate::shell::Shell;
 
 /// The files there, as far as goodput must know them to choose. What can't be read is as if it were not there: then the
 /// unit is chosen.
-struct There<'a>(&'a mut dyn Shell);
+struct There<'a> {
+    shell: &'a mut dyn Shell,
+    /// Why a command could not be run there, if so: then nothing follows from what was not seen.
+    trouble: Option<RemoteError>,
+}
 
-impl There<'_> {
+impl<'a> There<'a> {
+    fn at(shell: &'a mut dyn Shell) -> Self {
+        Self { shell, trouble: None }
+    }
+
     fn printed(&mut self, command: &Command) -> Option<String> {
-        let output = self.0.run(command).ok()?;
+        let output = self.shell.run(command);
+        let output = output.map_err(|error| self.trouble = Some(error)).ok()?;
         (output.status == 0).then_some(output.stdout)
+    }
+
+    /// What was found out, unless a command could not be run.
+    fn seen<T>(self, found: T) -> Result<T, RemoteError> {
+        self.trouble.map_or(Ok(found), Err)
     }
 }
 
@@ -34,7 +48,14 @@ impl keeping::Host for There<'_> {
     }
 
     fn device(&mut self, name: &str) -> Option<Device> {
-        link::device(self.0, name).ok().flatten()
+        match link::device(self.shell, name) {
+            Ok(device) => device,
+            Err(lost @ (RemoteError::Lost { .. } | RemoteError::Closed)) => {
+                self.trouble = Some(lost);
+                None
+            }
+            Err(_) => None,
+        }
     }
 
     fn identity(&mut self, path: &str) -> Option<String> {
@@ -49,7 +70,9 @@ impl keeping::Host for There<'_> {
 
 /// Refuses a setting of another network namespace than the one that the files there are about.
 pub(super) fn check(shell: &mut dyn Shell, setting: &SettingRef) -> Result<(), RemoteError> {
-    if !keeping::is_elsewhere(&mut There(shell), setting) {
+    let mut there = There::at(shell);
+    let is_elsewhere = keeping::is_elsewhere(&mut there, setting);
+    if !there.seen(is_elsewhere)? {
         return Ok(());
     }
     let why = "the login leads into a network namespace of its own, and /etc describes the devices and parameters of \
@@ -63,18 +86,21 @@ pub(super) fn overruled(
     keeper: &Keeper,
     keeps: &[(SettingRef, String)],
 ) -> Vec<(SettingRef, String)> {
-    keeping::overruled(&mut There(shell), &keeper.path, keeps)
+    keeping::overruled(&mut There::at(shell), &keeper.path, keeps)
 }
 
-fn keeper_at(path: String) -> Keeper {
+/// The file at a path that goodput writes to.
+pub(super) fn keeper_at(path: String) -> Keeper {
     let link = (path == BOOT_UNIT).then_some(BOOT_LINK);
     let folder = keeping::is_drop_in(&path);
     Keeper { link, folder, ..Keeper::whole(path) }
 }
 
 /// The files there that may be ours.
-pub(super) fn keepers(shell: &mut dyn Shell) -> Vec<Keeper> {
-    keeping::files(&mut There(shell)).into_iter().map(keeper_at).collect()
+pub(super) fn keepers(shell: &mut dyn Shell) -> Result<Vec<Keeper>, RemoteError> {
+    let mut there = There::at(shell);
+    let files = keeping::files(&mut there);
+    Ok(there.seen(files)?.into_iter().map(keeper_at).collect())
 }
 
 /// The file that keeps all of a value, whose permanent `forms` are these.
@@ -83,7 +109,9 @@ pub(super) fn keeper(
     setting: &SettingRef,
     forms: &[Permanent],
 ) -> Result<Keeper, RemoteError> {
-    let keeper = keeper_at(keeping::file(&mut There(shell), setting, forms));
+    let mut there = There::at(shell);
+    let file = keeping::file(&mut there, setting, forms);
+    let keeper = keeper_at(there.seen(file)?);
     // sd_booted(3)
     let systemd = Command::new("test", ["-d", "/run/systemd/system"]);
     if keeper.link.is_some() && shell.run(&systemd)?.status != 0 {
@@ -108,7 +136,7 @@ pub(super) fn lines(
         (SettingRef { end: EndName::Far, ..setting.clone() }, value.clone())
     };
     let keeps: Vec<_> = keeps.iter().map(far).collect();
-    let lines = keeping::lines(&mut There(shell), &keeper.path, &keeps)?;
+    let lines = keeping::lines(&mut There::at(shell), &keeper.path, &keeps)?;
     lines.ok_or_else(|| RemoteError::LeftAlone {
         host: shell.host().into(),
         path: keeper.path.clone(),
@@ -128,7 +156,7 @@ fn at_boot_or_as_before(
         Err(lost @ (RemoteError::Lost { .. } | RemoteError::Closed)) => return Err(lost),
         Err(why) => why,
     };
-    let text = keeping::Host::read(&mut There(shell), &keeper.path).unwrap_or_default();
+    let text = keeping::Host::read(&mut There::at(shell), &keeper.path).unwrap_or_default();
     let keeps = saved_text::parse(&text).map(|ours| ours.keeps).unwrap_or_default();
     let lines = keeping::lines_in_unit(&text);
     // Each value has one line, in the same order.
