@@ -246,9 +246,9 @@ impl Client {
         Err(EngineError::Wire { target: self.target.text.clone(), failure })
     }
 
-    /// Longest packet that the control connection may have in either direction, bytes, as far as this end knows: that of the path
-    /// from here, and that which this end's device takes (tcp(7)). Of the latter, the far end knows the payload behind the
-    /// shortest headers.
+    /// Longest packet that the control connection may have in either direction, bytes, as far as this end knows (tcp(7)). From
+    /// here it is what the path takes. Towards here it is what this end's device takes: this end has told the far end how
+    /// much payload that is behind the shortest headers.
     fn longest_packet(&self) -> u64 {
         let counts = self.control_counts();
         let of = |get: fn(&TcpInfo) -> Option<u64>| counts.as_ref().and_then(get).unwrap_or(0);

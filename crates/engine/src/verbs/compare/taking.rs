@@ -67,8 +67,8 @@ impl Needs {
         }
     }
 
-    /// What this host's changes are for, if any are to be made: payload of the near end always leaves this host, but a login
-    /// that leads back to this host stands for it.
+    /// What this host's changes are for, if any are to be made. Payload of the near end always leaves this host. A login that
+    /// leads back to this host stands for it.
     fn of_this_host(&self, hosts: &Hosts, order: &InOrder) -> Option<Purpose> {
         if hosts.near.is_none() && self.changed.contains(&EndName::Near) {
             return Some(Purpose::Arms);
