@@ -42,6 +42,18 @@ pub fn alone(facts: &Snapshot, of: &str, frame: f64) -> f64 {
     in_layer(facts, of, base)
 }
 
+/// What a flow of TCP has sent within this time leaves in one packet, seconds (`sk_pacing_shift` of 10; net/ipv4/tcp_output.c,
+/// `tcp_tso_autosize`).
+const AUTOSIZE_S: f64 = 1.0 / 1024.0;
+/// Most by which TCP paces faster than it gets through (`tcp_pacing_ss_ratio`, Documentation/networking/ip-sysctl.rst).
+const PACED_TIMES: f64 = 2.0;
+/// Round trip for each of which the rest of a packet is halved, seconds (`tcp_tso_rtt_log` of 9).
+const HALVING_RTT_S: f64 = 512e-6;
+/// Least number of segments in a packet (`tcp_min_tso_segs`).
+const LEAST_SEGMENTS: f64 = 2.0;
+/// Largest super-packet of most devices, bytes (`GSO_LEGACY_MAX_SIZE`, include/linux/netdevice.h).
+const USUAL_GSO_BYTES: f64 = 65_536.0;
+
 /// Segments that leave the sender in one packet.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Joined {
@@ -53,34 +65,91 @@ pub struct Joined {
     pub frame: f64,
 }
 
-/// What a shaper of this `kind`, or its class, counts for each of such segments, bytes. htb passes them whole, and so does tbf if its
+impl Joined {
+    /// Most segments of TCP that leave in one packet, by the `facts` of the device (net/ipv4/tcp_output.c, `tcp_tso_autosize`; the
+    /// round trip counts since Linux 5.18, and makes packets larger). `rate`: at which TCP gets through, bits per second. Without a
+    /// known round trip, it may be so short that only the device limits packets.
+    #[must_use]
+    pub fn by_tcp(
+        facts: &Snapshot,
+        rate: f64,
+        min_rtt_s: Option<f64>,
+        payload: f64,
+        frame: f64,
+    ) -> Self {
+        let fact = |name: &str| facts.number(name).ok().filter(|value| *value > 0.0);
+        let most = fact("link.gso_max_bytes").unwrap_or(USUAL_GSO_BYTES);
+        let by_rtt = min_rtt_s.map_or(most, |rtt| most / (rtt / HALVING_RTT_S).floor().exp2());
+        let bytes = (PACED_TIMES * rate / 8.0 * AUTOSIZE_S + by_rtt).min(most);
+        let segments = (bytes / payload).floor().max(LEAST_SEGMENTS);
+        let allowed = fact("link.gso_max_segments").unwrap_or(f64::INFINITY);
+        Self { segments: segments.min(allowed).max(1.0), payload, frame }
+    }
+}
+
+/// What a shaper counts for each of several segments in one packet.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Each {
+    /// Bytes that count.
+    pub bytes: f64,
+    /// Whether the packet was cut up before it was counted.
+    pub is_cut: bool,
+}
+
+/// What a shaper of this `kind`, or its class, counts for each of such segments. htb passes them whole, and so does tbf if its
 /// bucket holds them: they have the overhead of its rate once, and a table of sizes takes them with one header. tbf cuts others
 /// up, behind the table (net/sched/sch_tbf.c, `tbf_segment`). `None` if each counts as if it left alone: cake counts the overhead
 /// of each, cut up or not (net/sched/sch_cake.c, `cake_overhead`).
+///
+/// A tbf with a peak rate passes whole only what the bucket of that rate holds as well (`tbf_change`, `max_size`). The kernel does not
+/// report its size; it is hardly larger than a frame, or it would not keep to the peak rate.
 pub fn each_of(
     facts: &Snapshot,
     of: &str,
     kind: &str,
     burst_at_most: Option<f64>,
     joined: Joined,
-) -> Option<f64> {
-    let whole = in_layer(facts, of, together(facts, joined));
+) -> Option<Each> {
+    let together = in_layer(facts, of, together(facts, joined));
+    let whole = Each { bytes: together / joined.segments, is_cut: false };
+    let has_peak = || facts.number("qdisc.peak_rate_bits_per_s").is_ok();
     match kind {
-        "htb" => Some(whole / joined.segments),
-        "tbf" if burst_at_most? >= whole => Some(whole / joined.segments),
-        "tbf" => Some(in_layer(facts, DISCIPLINE, joined.frame)),
+        "htb" => Some(whole),
+        "tbf" if has_peak() || burst_at_most? < together => {
+            Some(Each { bytes: in_layer(facts, DISCIPLINE, joined.frame), is_cut: true })
+        }
+        "tbf" => Some(whole),
         _ => None,
     }
+}
+
+/// The least that such a shaper counts for each segment, if that many or fewer leave in one packet.
+#[must_use]
+pub fn least_of(
+    facts: &Snapshot,
+    of: &str,
+    kind: &str,
+    burst_at_most: Option<f64>,
+    most: Joined,
+) -> Option<Each> {
+    let numbers = (1..=most.segments as u32).map(f64::from);
+    let each = |segments| each_of(facts, of, kind, burst_at_most, Joined { segments, ..most });
+    numbers.filter_map(each).min_by(|one, other| one.bytes.total_cmp(&other.bytes))
 }
 
 /// What all of them count before the overhead of the rate. Without a table of sizes, the kernel counts the headers of each
 /// (net/core/dev.c, `qdisc_pkt_len_init`).
 fn together(facts: &Snapshot, Joined { segments, payload, frame }: Joined) -> f64 {
-    let has_table = facts.facts.keys().any(|name| name.starts_with("qdisc.table."));
-    match has_table {
+    match has_table(facts) {
         true => by_table(facts, frame - payload + segments * payload),
         false => segments * frame,
     }
+}
+
+/// Whether the discipline has a table of sizes.
+#[must_use]
+pub fn has_table(facts: &Snapshot) -> bool {
+    facts.facts.keys().any(|name| name.starts_with("qdisc.table."))
 }
 
 /// Largest possible size of a bucket, bytes: the kernel reports the size rounded down to a step. `rate` in bits per second.
@@ -114,7 +183,9 @@ mod tests {
     #[test]
     fn what_passes_whole_has_the_overhead_once() {
         let facts = facts(40, "ethernet");
-        let each = |kind: &str, burst| each_of(&facts, "qdisc", kind, Some(burst), SUPER_PACKET);
+        let each = |kind: &str, burst| {
+            each_of(&facts, "qdisc", kind, Some(burst), SUPER_PACKET).map(|each| each.bytes)
+        };
         let once = 1514.0 + 40.0 / 45.0;
         assert!((each("tbf", 100e3).unwrap() - once).abs() < 1e-9);
         assert!((each("htb", 1600.0).unwrap() - once).abs() < 1e-9, "whatever its bucket is");
@@ -128,9 +199,50 @@ mod tests {
         let mut facts = facts(0, "ethernet");
         facts.put("qdisc.table.overhead_bytes", 18u64);
         facts.put("qdisc.table.link_layer", "atm");
-        let each = |burst| each_of(&facts, "qdisc", "tbf", Some(burst), SUPER_PACKET).unwrap();
+        let each =
+            |burst| each_of(&facts, "qdisc", "tbf", Some(burst), SUPER_PACKET).unwrap().bytes;
         let cells = ((66.0 + 45.0 * 1448.0 + 18.0) / 48.0_f64).ceil() * 53.0;
         assert!((each(100e3) - cells / 45.0).abs() < 1e-9);
         assert!((each(20e3) - 1514.0).abs() < 1e-9);
+    }
+
+    /// `tbf rate 50mbit burst 100kb peakrate 60mbit mtu 1600 overhead 40`: no super-packet passes the bucket of the peak rate.
+    #[test]
+    fn a_peak_rate_has_super_packets_cut_up() {
+        let mut facts = facts(40, "ethernet");
+        let each =
+            |facts: &Snapshot| each_of(facts, "qdisc", "tbf", Some(100e3), SUPER_PACKET).unwrap();
+        facts.lacks("qdisc.peak_rate_bits_per_s", "the bucket has no peak rate");
+        assert!(!each(&facts).is_cut);
+        facts.put("qdisc.peak_rate_bits_per_s", 60_000_000u64);
+        assert_eq!(each(&facts), Each { bytes: 1554.0, is_cut: true });
+    }
+
+    /// Of packets that TCP may make smaller, those count least that just pass the bucket whole.
+    #[test]
+    fn the_least_is_that_of_the_largest_packet_that_passes_whole() {
+        let facts = facts(40, "ethernet");
+        let least = |kind, burst| least_of(&facts, "qdisc", kind, Some(burst), SUPER_PACKET);
+        let bytes = |burst| least("tbf", burst).unwrap().bytes;
+        assert!((bytes(100e3) - (1514.0 + 40.0 / 45.0)).abs() < 1e-9);
+        assert!((bytes(20e3) - (1514.0 + 40.0 / 13.0)).abs() < 1e-9);
+        assert!((bytes(1600.0) - 1554.0).abs() < 1e-9);
+        assert_eq!(least("cake", 20e3), None);
+    }
+
+    #[test]
+    fn tcp_sizes_packets_to_its_rate_unless_the_round_trip_is_short() {
+        let segments = |rate, rtt_s, facts: &Snapshot| {
+            Joined::by_tcp(facts, rate, rtt_s, 1448.0, 1514.0).segments
+        };
+        let mut facts = Snapshot::default();
+        assert_eq!(segments(1e6, Some(0.02), &facts), 2.0);
+        assert_eq!(segments(5e7, Some(0.02), &facts), 8.0);
+        assert_eq!(segments(1e9, Some(0.02), &facts), 45.0);
+        assert_eq!(segments(1e6, Some(1e-4), &facts), 45.0);
+        assert_eq!(segments(1e6, Some(6e-4), &facts), 22.0);
+        assert_eq!(segments(1e6, None, &facts), 45.0);
+        facts.put("link.gso_max_segments", 1u64);
+        assert_eq!(segments(1e9, None, &facts), 1.0);
     }
 }

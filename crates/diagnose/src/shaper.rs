@@ -49,7 +49,8 @@ pub struct Shaper<'a> {
     pub rate: f64,
     /// Goodput that this rate allows, bits per second.
     pub ceiling: f64,
-    /// What its rate leaves for frames, bits per second: all of it, unless it counts more than these.
+    /// What its rate leaves for frames, bits per second: all of it, unless it counts more or fewer bytes than these have. By a table of
+    /// sizes, super-packets have fewer.
     pub in_frames: f64,
     /// Length of a full frame as the shaper counts it, bytes.
     pub frame: f64,
@@ -83,12 +84,12 @@ impl<'a> Shaper<'a> {
         let of = id.map_or_else(|| "qdisc".to_owned(), |id| format!("class.{id}"));
         let frame = packet.counted_frame();
         let alone = counting::alone(facts, &of, frame);
-        let segments = (BATCH_BYTES / frame).round().max(1.0);
-        let joined = Joined { segments, payload: packet.payload / packet.frames, frame };
+        let (payload, rtt_s) = (packet.payload / packet.frames, view.sender.min_rtt_s().ok());
+        let joined = Joined::by_tcp(facts, rate, rtt_s, payload, frame);
         let most = burst.as_ref().ok().map(|burst| burst_at_most(*burst, rate));
-        let each = counting::each_of(facts, &of, kind, most, joined).filter(|_| view.is_tcp());
+        let each = counting::least_of(facts, &of, kind, most, joined).filter(|_| view.is_tcp());
         // At best, super-packets have the overhead once.
-        let in_frames = rate * frame / each.map_or(alone, |each| each.min(alone));
+        let in_frames = rate * frame / each.map_or(alone, |each| each.bytes.min(alone));
         Ok(Some(Self {
             kind,
             device: side.device()?,
@@ -222,18 +223,21 @@ mod tests {
     /// A tbf of 50 Mbit/s with `overhead 40`, as measured: 47.8 Mbit/s if super-packets pass whole.
     #[test]
     fn overhead_that_counts_leaves_less_for_frames() {
-        let ceiling = |burst, overhead: u64, layer: &str| {
+        let over = |rtt_us: u64, burst, overhead: u64, layer: &str| {
             let case = Case::healthy().tbf(5e7, burst);
+            let case = case.tcp(move |tcp, _| tcp.min_rtt_us = Some(rtt_us));
             let case = case.fact(EndName::Near, "qdisc.overhead_bytes", overhead);
             let evidence = case.fact(EndName::Near, "qdisc.link_layer", layer).evidence();
             let view = View::new(&evidence);
             let shaper = Shaper::of(&view).unwrap().unwrap();
             format!("{:.1}", shaper.ceiling / 1e6)
         };
+        let ceiling = |burst, overhead, layer: &str| over(100, burst, overhead, layer);
         assert_eq!(ceiling(70_000, 0, "ethernet"), "47.8");
         assert_eq!(ceiling(70_000, 40, "ethernet"), "47.8", "once for a super-packet");
-        assert_eq!(ceiling(20_000, 40, "ethernet"), "46.6", "each is cut off");
-        assert_eq!(ceiling(20_000, 0, "atm"), "42.7");
+        assert_eq!(over(42_000, 70_000, 40, "ethernet"), "47.7", "TCP joins fewer segments");
+        assert_eq!(ceiling(1600, 40, "ethernet"), "46.6", "each is cut off");
+        assert_eq!(ceiling(1600, 0, "atm"), "42.7");
     }
 
     #[test]

@@ -16,8 +16,9 @@ use crate::units::{BitRate, Bytes};
 pub const REST_S: f64 = 1.0;
 /// How long TCP sends at least, seconds.
 pub const LEAST_TCP_S: f64 = 2.0;
-/// A bucket that is deeper than any usual one, as the time in which it fills, seconds. A limit of bytes of nftables holds one
-/// second of its rate, and its burst (net/netfilter/nft_limit.c, `nft_limit_init`).
+/// A bucket that is deeper than any usual one, as the time in which it fills, seconds. A limit of nftables
+/// holds one unit of its rate, and its burst (net/netfilter/nft_limit.c, `nft_limit_init`): one of `/second` holds a second. One of
+/// `/minute` holds a minute, and shows in no test of seconds.
 const DEEP_BUCKET_S: f64 = 2.0;
 
 /// What limits the rate of a path, as a train of datagrams shows it.

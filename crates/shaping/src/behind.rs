@@ -110,6 +110,7 @@ mod tests {
             held_percent: missing(),
             rate_waits_per_call: missing(),
             batch: 1.0,
+            joined: None,
         }
     }
 

@@ -85,7 +85,16 @@ mod tests {
         let sizes = Sizes { payload: 1208, packet: 1236, frame: 1250 };
         let missing = || Known::missing("not counted");
         let (held_percent, rate_waits_per_call) = (missing(), missing());
-        Train { arrivals, sent, refused: 0, sizes, held_percent, rate_waits_per_call, batch: 1.0 }
+        Train {
+            arrivals,
+            sent,
+            refused: 0,
+            sizes,
+            held_percent,
+            rate_waits_per_call,
+            batch: 1.0,
+            joined: None,
+        }
     }
 
     /// Datagrams sent each `period` frames, which wait a share of a queue that grows to 90 frames and stays as long.

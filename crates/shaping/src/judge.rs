@@ -217,7 +217,7 @@ fn lost_too_few(train: &Shaping) -> Missing {
 fn maybe_saved_up(configured: Configured, train: &Shaping) -> Missing {
     let (came, depth) = (train.came_bits_per_s(), train.excess_bytes(configured.rate));
     Missing::because(format!(
-        "they came at {came}, as a bucket that is deeper than {depth} lets them through at first"
+        "datagrams came at {came}; a bucket deeper than {depth} would let them through at first"
     ))
 }
 

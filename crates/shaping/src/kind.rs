@@ -13,11 +13,13 @@ const MIN_WAIT_TO_CHANGE_RATIO: f64 = 5.0;
 /// Smallest share of datagrams that a policer drops. A train is sent at several times the rate; other causes drop
 /// fewer.
 const MIN_POLICED_SHARE: f64 = 0.05;
-/// The same of the datagrams after a bend of the line of arrivals, if the bucket lasts for nearly all of the train.
+/// The same of the datagrams after a bend of the line of arrivals, if the bucket lasts for nearly all of the train. Chosen: at 4.3 times
+/// the rate a policer drops three of four, at 4/3 times still a quarter.
 const MIN_POLICED_SHARE_AT_END: f64 = 0.25;
-/// Smallest number of arrivals there with losses before them: one broken path has one.
+/// Smallest number of arrivals there with losses before them: one broken path has one. Chosen: as many as a train must have arrivals.
 const MIN_DROPS_AT_END: usize = 16;
-/// Smallest share of the train's time in which they came: a host that was busy for a moment drops some, too.
+/// Smallest share of the train's time in which they came: a host that was busy for a moment drops some, too. Chosen: 10 ms of a
+/// train of one second, longer than a host's usual stalls.
 const MIN_TIME_SHARE_AT_END: f64 = 0.01;
 /// Largest share of datagrams lost by chance; a greater loss shows that something drops what exceeds a rate.
 pub(crate) const MAX_CHANCE_LOSS_SHARE: f64 = 0.01;

@@ -112,7 +112,7 @@ pub fn shaping(train: &Train) -> Result<Shaping, Missing> {
         sent: train.sent,
         lost: train.sent.saturating_sub(whole.came.len() as u64),
         refused: train.refused,
-        joined: (train.batch > 1.0).then_some(train.batch),
+        joined: train.joined.filter(|joined| *joined > 1.0),
         stalled_s: part.as_ref().and_then(|part| part.stalled_s),
         outage_s: outages.map(|all| all.seconds),
         outages: outages.map_or(0, |all| all.count),

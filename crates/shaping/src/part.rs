@@ -13,7 +13,7 @@ const MOST: f64 = 0.6;
 /// Smallest share of the datagrams outside of the part with losses before them that shows more than one broken path: a policer
 /// drops some before almost each.
 const DROPPED_SHARE: f64 = 0.25;
-/// Smallest share of a hole in which the sender sent nothing, if it had stopped.
+/// Smallest share of a hole in which the sender sent nothing, if it had stopped. Chosen: what explains most of a hole is its reason.
 const MIN_PAUSED_SHARE: f64 = 0.5;
 
 /// A part of a train.

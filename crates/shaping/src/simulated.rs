@@ -106,6 +106,7 @@ fn seen(arrivals: Vec<Arrival>, sent: u64) -> Train {
         held_percent,
         rate_waits_per_call,
         batch: 1.0,
+        joined: None,
     }
 }
 

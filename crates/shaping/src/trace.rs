@@ -35,6 +35,9 @@ pub struct Train {
     pub rate_waits_per_call: Known<f64>,
     /// Average number of datagrams sent in one call.
     pub batch: f64,
+    /// Average number of datagrams that leave in one packet, of senders that join them (segmentation offload).
+    #[serde(default)]
+    pub joined: Option<f64>,
 }
 
 impl Train {
@@ -199,6 +202,7 @@ mod tests {
             held_percent,
             rate_waits_per_call,
             batch: 1.0,
+            joined: None,
         };
         let json = serde_json::to_string(&train).unwrap();
         assert_eq!(serde_json::from_str::<Train>(&json).unwrap(), train);
@@ -217,6 +221,7 @@ mod tests {
             held_percent,
             rate_waits_per_call,
             batch: 1.0,
+            joined: None,
         };
         Trace::of(&train).unwrap_err().to_string()
     }
@@ -232,6 +237,7 @@ mod tests {
             held_percent: Known::missing("not counted"),
             rate_waits_per_call: Known::missing("not counted"),
             batch: 1.0,
+            joined: None,
             refused: 0,
         };
         assert_eq!(train(8).checked(), Ok(train(8)));
@@ -262,6 +268,7 @@ mod tests {
             held_percent,
             rate_waits_per_call,
             batch: 1.0,
+            joined: None,
             refused: 0,
         };
         let trace = Trace::of(&train).unwrap();

@@ -41,7 +41,7 @@ fn train(arrivals: &[Arrival], sent: u64, refused: u64) -> Train {
         sizes: Sizes { payload: 1472, packet: 1500, frame: 1514 },
         held_percent: Known::missing("not counted"),
         rate_waits_per_call: Known::missing("not counted"),
-        batch: 1.0,
+        batch: 1.0, joined: None,
         refused,
     }
 }

@@ -238,7 +238,7 @@ fn no_limit(test: &ShapingTest, train: &Shaping) -> String {
     }
     if train.exceeds(rate, test.tolerance_percent) {
         return format!(
-            "unknown: all came as fast as they were sent, as a bucket deeper than {depth} lets them through at first"
+            "unknown: all came as fast as they were sent; a bucket deeper than {depth} would let them through at first"
         );
     }
     match train.lost {
@@ -342,7 +342,10 @@ mod tests {
         let free = said(2e8, 0, 2e8);
         assert!(free.contains("(a bucket deeper than 7.57 MB would not show)"), "{free}");
         let held = said(2e8, 0, 1e8);
-        assert!(held.starts_with("unknown") && held.contains("deeper than 7.57 MB lets"), "{held}");
+        assert!(
+            held.starts_with("unknown") && held.contains("deeper than 7.57 MB would let"),
+            "{held}"
+        );
         let said = |offered, lost| said(offered, lost, 1e8);
         assert!(said(1.01e8, 0).starts_with("unknown: all came as fast"));
         assert!(said(1.04e8, 384).starts_with("unknown: no more came than the rate"));

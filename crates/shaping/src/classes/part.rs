@@ -115,6 +115,7 @@ mod tests {
             held_percent: Known::missing("not counted"),
             rate_waits_per_call: Known::missing("not counted"),
             batch: 1.0,
+            joined: None,
         }
     }
 

@@ -158,8 +158,16 @@ fn seen_of_one_that_stops(
     let sizes = Sizes { payload: 1472, packet: 1500, frame: 1514 };
     let (held_percent, rate_waits_per_call) = (missing(), missing());
     let sent = (TRAIN_S * OFFERED) as u64;
-    let train =
-        Train { arrivals, sent, refused: 0, sizes, held_percent, rate_waits_per_call, batch: 1.0 };
+    let train = Train {
+        arrivals,
+        sent,
+        refused: 0,
+        sizes,
+        held_percent,
+        rate_waits_per_call,
+        batch: 1.0,
+        joined: None,
+    };
     discipline(&Trace::of(&train).unwrap(), LEAST_WAIT_S).map_err(|why| why.to_string())
 }
 

@@ -1,12 +1,13 @@
 //! What a bucket has to hold, and what a smaller one costs.
 
 use goodput_ceiling::bucket::{BucketNeeds, SUPER_PACKET_BYTES, super_packet};
+use goodput_ceiling::counting::{Each, Joined};
 use goodput_model::{
     BitRate, Bytes, CeilingLine, CountedLayer, EnoughBucket, LocalShaper, Missing, Seconds,
     ShapingKind, ShapingTest, TimerLateness,
 };
 
-use super::local::{counts_for, each_of, is_set_otherwise};
+use super::local::{counts_for, is_set_otherwise, least_of};
 use super::{Answer, Seen, Sender, say};
 
 /// Largest super-packet of most devices, bytes (`GSO_LEGACY_MAX_SIZE`, include/linux/netdevice.h).
@@ -112,13 +113,12 @@ pub(super) fn largest_super_packet(sender: &Sender, frame: f64) -> f64 {
     }
 }
 
-/// What a shaper counts for each segment of the largest super-packet, bytes, if that is not what it counts for one that leaves
-/// alone.
-pub(super) fn least_for_segment(sender: &Sender, shaper: &LocalShaper) -> Option<f64> {
+/// The least that a shaper counts for a segment of a super-packet, if that is not what it counts for one that leaves alone.
+pub(super) fn least_for_segment(sender: &Sender, shaper: &LocalShaper) -> Option<Each> {
     let (payload, packet) = sender.segment.clone().ok()?;
     let frame = packet + CountedLayer::Frame.extra_bytes();
     let segments = (largest_super_packet(sender, frame) / frame).round();
-    each_of(sender, shaper, segments, payload, frame)
+    least_of(sender, shaper, Joined { segments, payload, frame })
 }
 
 /// A bucket that no full frame fits in. Only tbf drops such a frame (net/sched/sch_tbf.c, `tbf_enqueue`): a class of htb may

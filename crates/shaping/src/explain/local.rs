@@ -1,6 +1,6 @@
 //! The shaper that the traffic passed at the sending host, or at the router that was asked.
 
-use goodput_ceiling::counting::{self, Joined};
+use goodput_ceiling::counting::{self, Each, Joined};
 use goodput_model::{BitRate, Bytes, Known, LocalShaper, Missing, Shaping, ShapingTest};
 
 use super::{Sender, burst_at_most};
@@ -50,28 +50,26 @@ pub(super) fn counts_for(sender: &Sender, shaper: &LocalShaper, frame: f64) -> f
     counting::alone(sender.before, &of(shaper), frame).floor()
 }
 
-/// What the shaper counts for a datagram of the train, bytes. Joined ones may pass it as one packet.
+/// What the shaper counts for a datagram of the train, bytes. Joined ones may pass the sender's own shaper as one packet; before
+/// the wire to a router, they are cut up.
 pub(super) fn counts_for_datagram(sender: &Sender, shaper: &LocalShaper, train: &Shaping) -> f64 {
     let (payload, frame) = (train.payload_bytes.0 as f64, train.frame_bytes.0 as f64);
-    let joined = train.joined.filter(|joined| *joined > 1.0);
-    let each = joined.and_then(|joined| each_of(sender, shaper, joined, payload, frame));
-    each.unwrap_or_else(|| counts_for(sender, shaper, frame))
+    let joined = train.joined.filter(|joined| *joined > 1.0 && sender.router.is_none());
+    let each = joined.and_then(|segments| {
+        let (most, of) = (burst_at_most(shaper), of(shaper));
+        let joined = Joined { segments, payload, frame };
+        counting::each_of(sender.before, &of, &shaper.kind, most, joined)
+    });
+    each.map_or_else(|| counts_for(sender, shaper, frame), |each| each.bytes)
 }
 
-/// What the shaper counts for each of so many segments that leave the sender in one packet, bytes; `None` if each counts as if it left
-/// alone.
-pub(super) fn each_of(
-    sender: &Sender,
-    shaper: &LocalShaper,
-    segments: f64,
-    payload: f64,
-    frame: f64,
-) -> Option<f64> {
-    let joined = Joined { segments, payload, frame };
-    counting::each_of(sender.before, &of(shaper), &shaper.kind, burst_at_most(shaper), joined)
+/// The least that the shaper counts for each segment, if that many or fewer leave the sender in one packet; `None` if each counts
+/// as if it left alone.
+pub(super) fn least_of(sender: &Sender, shaper: &LocalShaper, most: Joined) -> Option<Each> {
+    counting::least_of(sender.before, &of(shaper), &shaper.kind, burst_at_most(shaper), most)
 }
 
-/// Of what in the facts the shaper's settings are.
+/// What the names of the facts of the shaper's settings begin with: its class, or the discipline.
 fn of(shaper: &LocalShaper) -> String {
     shaper.class.as_ref().map_or_else(|| "qdisc".to_owned(), |class| format!("class.{class}"))
 }

@@ -65,7 +65,8 @@ pub fn counts(
         return None;
     }
     let (layer, tcp) = (layer_of(&shaper, packet), shaper.counted_frame_bytes.0 as f64);
-    let tcp_least = bucket::least_for_segment(sender, &shaper).map_or(tcp, |least| least.min(tcp));
+    let tcp_least =
+        bucket::least_for_segment(sender, &shaper).map_or(tcp, |least| least.bytes.min(tcp));
     let alone = |train: &Shaping| local::counts_for(sender, &shaper, train.frame_bytes.0 as f64);
     let (alone, train) = train.map_or((tcp, tcp), |train| {
         (alone(train), local::counts_for_datagram(sender, &shaper, train))

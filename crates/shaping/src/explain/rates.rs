@@ -1,5 +1,6 @@
 //! Rates that differ: what is configured, what is set, what classes may borrow, what datagrams get.
 
+use goodput_ceiling::counting::has_table;
 use goodput_model::{BitRate, CountedLayer, ShapingKind};
 
 use super::bucket::least_for_segment;
@@ -65,13 +66,16 @@ pub(super) fn headers(seen: &Seen) -> Answer {
     let in_layer = |layer: &CountedLayer| packet + layer.extra_bytes();
     let counted = own.or(seen.test.counts.value().map(in_layer))?;
     let own = seen.shaper().filter(|_| own.is_some());
-    let least = own.and_then(|shaper| least_for_segment(seen.sender, shaper)).map(f64::ceil);
+    let least = own.and_then(|shaper| least_for_segment(seen.sender, shaper));
     let for_users = |counted: f64| BitRate(configured.0 * payload / counted);
-    let why = match least.is_some_and(|least| least <= frame) {
+    let why = match least.is_some_and(|least| least.is_cut) {
         true => "what tbf cuts up of a super-packet passes its table of sizes",
+        false if has_table(seen.sender.before) => {
+            "the table of sizes takes a super-packet with one header"
+        }
         false => "a super-packet has the overhead once",
     };
-    let text = match least.filter(|least| *least < counted) {
+    let text = match least.map(|least| least.bytes.ceil()).filter(|least| *least < counted) {
         Some(least) => format!(
             "of {least:.0} to {counted:.0} bytes that count for a segment, because {why}, {payload:.0} are payload of TCP: \
              {configured} are {} to {} for its users",

@@ -1,13 +1,21 @@
 //! The datagrams of a train that came, and what both ends counted of it.
 
-use goodput_model::{Direction, ETHERNET_HEADER_BYTES, EndName, FlowSample, Missing};
+use goodput_model::{Direction, ETHERNET_HEADER_BYTES, End, EndName, FlowSample, Missing, Plan};
 use goodput_shaping::{Sizes, Train};
 
+use super::train::JOINING;
 use crate::result::dropped::dropped_share;
 use crate::result::measurement::Measurement;
 
 /// Largest share of the datagrams that the receiving socket may drop: more would look like a policer.
 const MAX_DROPPED_SHARE: f64 = 0.005;
+/// Most datagrams that the sender joins to one packet: `UDP_MAX_SEGMENTS` (include/linux/udp.h) of Linux 4.18 to 6.8, to which the mover
+/// keeps. One call may send several such packets.
+const MOST_JOINED: f64 = 64.0;
+/// Smallest share of the lost datagrams that the receiving host itself has dropped, if they don't show what the path does.
+const MAX_OWN_LOSS_SHARE: f64 = 0.5;
+/// Packets that a receiving host drops before a socket gets them: no room in the card's ring, in the CPU's backlog.
+const HOST_DROPS: [&str; 2] = ["link.rx_missed_errors", "softnet.dropped"];
 /// Header of a datagram, bytes (RFC 768).
 const UDP_HEADER_BYTES: u64 = 8;
 
@@ -45,8 +53,34 @@ pub(super) fn train(measurement: &Measurement) -> Result<Train, Missing> {
         held_percent: held_percent(flow, last.at_s).into(),
         rate_waits_per_call: rate_waits(measurement, sender).map(|waits| waits / calls).into(),
         batch: sent as f64 / calls,
+        joined: joined(plan, sent as f64 / calls),
     };
-    train.checked()
+    let own = receiver.map_or(0, dropped_by_host);
+    by_path(train.checked()?, own)
+}
+
+/// Average number of datagrams in a packet, if the sender's mover joins them. Others may send several in a call, too, each in a packet
+/// of its own.
+fn joined(plan: &Plan, per_call: f64) -> Option<f64> {
+    (plan.mover == JOINING).then(|| per_call.min(MOST_JOINED))
+}
+
+/// Packets that a host dropped before they came to its sockets, as far as it counts them.
+fn dropped_by_host(receiver: &End) -> u64 {
+    let grown = |name: &&str| receiver.before.grown(&receiver.after, name).ok();
+    HOST_DROPS.iter().filter_map(grown).fold(0, u64::saturating_add)
+}
+
+/// The train, unless the receiving host `dropped` most of what was lost: that would look like a policer.
+fn by_path(train: Train, dropped: u64) -> Result<Train, Missing> {
+    let lost = train.sent.saturating_sub(train.arrivals.len() as u64);
+    let is_much = dropped as f64 > MAX_DROPPED_SHARE * train.sent as f64;
+    if is_much && dropped as f64 >= MAX_OWN_LOSS_SHARE * lost as f64 {
+        return Err(Missing::because(format!(
+            "the receiving host dropped {dropped} packets before its socket got them, and {lost} datagrams are missing: that              host is too busy, or its receive ring or backlog is too short"
+        )));
+    }
+    Ok(train)
 }
 
 /// How often the sender's queueing discipline waited for its rate.
@@ -69,8 +103,8 @@ fn held_percent(flow: &FlowSample, at_s: f64) -> Result<f64, Missing> {
 mod tests {
     use super::*;
     use goodput_model::{
-        Arrival, Bytes, DatagramCounts, End, FlowArrivals, Host, Known, Plan, Role, Sample,
-        SocketMemory, Transport,
+        Arrival, Bytes, DatagramCounts, FlowArrivals, Host, Known, Role, Sample, SocketMemory,
+        Transport,
     };
 
     /// A train of 20 datagrams, the last of which the far end reports by this number.
@@ -111,5 +145,28 @@ mod tests {
             let why = train(&reported(wrong)).unwrap_err().to_string();
             assert!(why.contains("only 20 were sent"), "{why}");
         }
+    }
+
+    /// The same number of datagrams in a call leave one by one (`sendmmsg`), or in as many packets as hold them.
+    #[test]
+    fn only_a_mover_that_joins_sends_joined_datagrams() {
+        let by = |mover: &str, per_call| {
+            joined(&Plan { mover: mover.into(), ..Plan::standard() }, per_call)
+        };
+        assert_eq!(by("copy", 32.0), None);
+        assert_eq!(by("gso", 44.0), Some(44.0));
+        assert_eq!(by("gso", 655.0), Some(64.0));
+    }
+
+    #[test]
+    fn what_the_receiving_host_drops_is_not_held_against_the_path() {
+        let whole = train(&reported(19)).unwrap();
+        let of = |lost: usize, dropped| {
+            let arrivals = whole.arrivals[lost..].to_vec();
+            by_path(Train { arrivals, ..whole.clone() }, dropped)
+        };
+        assert!(of(8, 0).is_ok() && of(8, 3).is_ok() && of(0, 0).is_ok());
+        let why = of(8, 4).unwrap_err().to_string();
+        assert!(why.contains("dropped 4 packets") && why.contains("8 datagrams"), "{why}");
     }
 }

@@ -63,12 +63,13 @@ fn near_refusal(answer: Result<(), SettingError>) -> Result<(), EngineError> {
             Err(refused(EndName::Near, &format!("it needs {needs}")))
         }
         Err(why) if why.not_permitted() => Err(refused(EndName::Near, &why.to_string())),
-        // What else is wrong shows when a setting is changed.
+        // Any other error comes again when a setting is changed, and is reported then.
         _ => Ok(()),
     }
 }
 
 /// Asks the far end to put back what it has changed for this client, which is nothing: it refuses a client that may change nothing.
+/// Any other error ends the test: the connection is of no use any more.
 async fn may_change_far(client: &mut Client) -> Result<(), EngineError> {
     if !client.far_end().changes_settings {
         return Err(refused(EndName::Far, "its program changes no settings"));

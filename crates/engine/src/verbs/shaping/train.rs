@@ -37,6 +37,8 @@ const BUCKET_FILL_TIME: Duration = Duration::from_millis((REST_S * 1e3) as u64);
 const JOINED_FROM_BITS_PER_S: f64 = 1e9;
 /// The mover that sends datagrams one by one.
 const SINGLE: &str = "copy";
+/// The mover that joins datagrams.
+pub(super) const JOINING: &str = "gso";
 /// An Ethernet frame of 1500 bytes of IP, bits.
 const USUAL_FRAME_BITS: f64 = 1514.0 * 8.0;
 
@@ -290,7 +292,7 @@ pub(super) fn train_plan(request: &ShapingRequest) -> Plan {
         chunk_bytes: payload,
         rate_bits_per_s: Some(BitRate(rate)),
         // `auto` sends datagrams that have a rate one by one.
-        mover: if rate < JOINED_FROM_BITS_PER_S { SINGLE } else { "gso" }.into(),
+        mover: if rate < JOINED_FROM_BITS_PER_S { SINGLE } else { JOINING }.into(),
         arrivals: true,
         far_capture: base.far_capture,
         socket: SocketOptions {
