@@ -8,6 +8,8 @@ mod causes;
 #[cfg(test)]
 mod class_tests;
 mod downstream;
+#[cfg(test)]
+mod joined_tests;
 mod late_timers;
 mod local;
 #[cfg(test)]
