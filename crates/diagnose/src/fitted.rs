@@ -1,12 +1,12 @@
 //! Numbers that no physics and no standard gives, but kept runs with known faults: `data/fit.json`, which `cargo xtask corpus`
-//! writes, has them with their priors and with the number of runs behind each. docs/corpus.md shows them.
+//! writes, has them with their priors, the sources of these, and the number of runs behind each. docs/corpus.md shows them.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-/// A fitted number. Its name is that of the quantity in a run's evidence which it is compared with, or which it is the mean of.
+/// A fitted number. It has the name of a quantity that a run's evidence shows: the number is its mean, or is compared with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fitted {
     /// How far a rate of all flows together must be ahead of chance to be shown, in the information criterion.

@@ -88,11 +88,11 @@ pub fn thresholds(fit: &Fit) -> String {
         "\n## The thresholds\n\nNumbers that are fitted to the same runs, with what stands behind each. A border stays at \
          its prior unless five runs or more of each kind lie apart on one side of it. Other numbers of the rules are constants of the kernel, of a \
          standard or of a paper, beside the code that uses them, or were measured in one lab: those are still to be moved \
-         here.\n\n| number | prior | value | behind it |\n|---|---|---|---|\n",
+         here.\n\n| number | prior | source of the prior | value | behind it |\n|---|---|---|---|---|\n",
     );
     for one in &fit.thresholds {
-        let _ =
-            writeln!(out, "| `{}` | {} | {} | {} |", one.name, one.prior, one.value, one.behind());
+        let (name, prior, source, value) = (&one.name, one.prior, &one.source, one.value);
+        let _ = writeln!(out, "| `{name}` | {prior} | {source} | {value} | {} |", one.behind());
     }
     out
 }

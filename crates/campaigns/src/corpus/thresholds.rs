@@ -16,6 +16,8 @@ pub struct Threshold {
     pub name: String,
     /// What is taken without any run: from the literature, or chosen.
     pub prior: f64,
+    /// Where that comes from.
+    pub source: String,
     /// The number.
     pub value: f64,
     /// How it is fitted.
@@ -52,6 +54,8 @@ pub enum By {
         /// Runs that the prior counts as.
         prior_runs: usize,
     },
+    /// It is the prior: no runs show on which side of it they should lie.
+    Prior,
 }
 
 /// A run: what was planted, and what it shows of each quantity.
@@ -84,27 +88,38 @@ impl Threshold {
                 let value = sum / (prior_runs + all.len()).max(1) as f64;
                 (value, By::Mean { of: of.clone(), runs: all.len(), prior_runs })
             }
+            By::Prior => (self.prior, By::Prior),
         };
         Self { value: super::rounded(value), by, ..self.clone() }
     }
 
     /// What stands behind it, for a person.
     pub fn behind(&self) -> String {
-        let end = |value: Option<f64>| value.map_or("none".into(), |value| format!("{value:.3}"));
         match &self.by {
+            By::Border { above, below, runs_above: 0, runs_below: 0, .. } => {
+                format!("no runs with {}", named(&[&above[..], below].concat()))
+            }
             By::Border { above, below, runs_above, runs_below, least_above, most_below } => {
-                format!(
-                    "{runs_above} runs with {}, {} or more; {runs_below} with {}, {} at most",
-                    named(above),
-                    end(*least_above),
-                    named(below),
-                    end(*most_below)
-                )
+                let least = shown_by(*runs_above, above, *least_above, "or more");
+                let most = shown_by(*runs_below, below, *most_below, "at most");
+                format!("{least}; {most}")
+            }
+            By::Mean { of, runs: 0, prior_runs } => {
+                format!("no runs with {}; the prior counts as {prior_runs}", named(of))
             }
             By::Mean { of, runs, prior_runs } => {
                 format!("mean of {runs} runs with {}; the prior counts as {prior_runs}", named(of))
             }
+            By::Prior => "not fitted: it is a distance to both sides".into(),
         }
+    }
+}
+
+/// How many runs with these causes show the quantity, and its end among them.
+fn shown_by(runs: usize, causes: &[String], end: Option<f64>, side: &str) -> String {
+    match end {
+        Some(end) => format!("{runs} runs with {}, {end:.3} {side}", named(causes)),
+        None => format!("no runs with {}", named(causes)),
     }
 }
 
@@ -136,7 +151,8 @@ mod tests {
     }
 
     fn fitted(by: By, prior: f64, runs: &[(Planted, BTreeMap<String, f64>)]) -> Threshold {
-        let threshold = Threshold { name: "ahead".into(), prior, value: 0.0, by };
+        let (name, source) = ("ahead".into(), "chosen".into());
+        let threshold = Threshold { name, prior, source, value: 0.0, by };
         threshold.again(&runs.iter().map(|(planted, shown)| (planted, shown)).collect::<Vec<_>>())
     }
 
@@ -160,6 +176,22 @@ mod tests {
         assert_eq!(border_of(17.0, &runs).value, 9.5);
         assert_eq!(border_of(2.0, &[reached.clone(), not[1..].to_vec()].concat()).value, 2.0);
         assert_eq!(border_of(2.0, &[reached, of("b", [99.0; 5])].concat()).value, 2.0);
+    }
+
+    #[test]
+    fn a_distance_stays_at_its_prior_whatever_runs_show() {
+        let runs: Vec<_> = [-9.0, -3.0, 5.0, 8.0].map(|ahead| run("a", ahead)).into();
+        let kept = fitted(By::Prior, 4.0, &runs);
+        assert_eq!((kept.value, kept.by), (4.0, By::Prior));
+    }
+
+    #[test]
+    fn that_no_run_shows_a_quantity_is_said_once() {
+        assert_eq!(border_of(10.0, &[]).behind(), "no runs with `a` or `b`");
+        let one = border_of(10.0, &[run("b", 3.0)]).behind();
+        assert_eq!(one, "no runs with `a`; 1 runs with `b`, 3.000 at most");
+        let mean = By::Mean { of: vec!["a".into()], runs: 0, prior_runs: 10 };
+        assert_eq!(fitted(mean, 0.9, &[]).behind(), "no runs with `a`; the prior counts as 10");
     }
 
     #[test]

@@ -73,7 +73,7 @@ pub fn ways(lost: f64, came: f64) -> f64 {
     libm::lgamma(came + 1.0) - libm::lgamma(lost + 1.0) - libm::lgamma(came - lost + 1.0)
 }
 
-/// The same of what a step lost, if each of its segments is lost with this chance.
+/// [`nats`] of what a step lost, if each of its segments is lost with this chance.
 pub fn step_nats(step: &LossStep, share: f64, excess: f64) -> f64 {
     match step.is_all_lost {
         true => all_lost_nats(step.came(), share, excess),
@@ -89,7 +89,7 @@ pub fn mean_run(share: f64, excess: f64) -> f64 {
 
 /// Log-likelihood that all of so many segments are lost: a run begins, and goes on to the last. What was lost of more that
 /// might have been sent is not known, so the run may be longer.
-fn all_lost_nats(count: f64, share: f64, excess: f64) -> f64 {
+pub fn all_lost_nats(count: f64, share: f64, excess: f64) -> f64 {
     if count <= 0.0 {
         return 0.0;
     }

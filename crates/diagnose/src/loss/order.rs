@@ -96,7 +96,10 @@ mod tests {
 
     #[test]
     fn a_late_segment_outweighs_a_silent_one() {
-        assert!((order(0.0, 1.0, 1.0).ahead_nats() - 3.8).abs() < 0.8);
-        assert!((order(0.0, 1.0, 0.0).ahead_nats() + 2.3).abs() < 0.8);
+        let (late, lost) = (Fitted::NeedlessIfLate.value(), Fitted::NeedlessIfLost.value());
+        let (reported, silent) = ((late / lost).ln(), ((1.0 - late) / (1.0 - lost)).ln());
+        assert!((order(0.0, 1.0, 1.0).ahead_nats() - reported).abs() < 1e-9);
+        assert!((order(0.0, 1.0, 0.0).ahead_nats() - silent).abs() < 1e-9);
+        assert!(reported > -silent && silent < 0.0, "{reported} {silent}");
     }
 }

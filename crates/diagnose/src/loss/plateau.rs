@@ -19,7 +19,8 @@ use super::totals::Total;
 use crate::fitted::Fitted;
 
 /// Fewer steps show no rate. A run of 4 s reads 64 flows in detail seven times, a part of which is their start. Of so few, chance
-/// looks like a rate in one of 200 runs in which as much comes each time, and in none in which it varies (simulated).
+/// looks like a rate in at most three of 100 runs in which as much comes each time, and in none in which it varies (simulated
+/// below).
 const MIN_STEPS: usize = 4;
 /// How much the number that passes may vary beside the rate, segments: samples are not taken at the same point of a packet.
 const DEVIATIONS_SEGMENTS: [f64; 9] = [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0];
@@ -84,12 +85,12 @@ fn lost_share(steps: &[&Total]) -> Option<f64> {
 
 /// Each segment with this chance, alone or in runs.
 fn by_chance(steps: &[&Total], share: f64) -> Vec<Fit> {
+    let ways: Vec<f64> = steps.iter().map(|step| ways(step.lost, step.arrived())).collect();
     let at = |excess: f64| -> f64 {
-        let one = |step: &&Total| {
-            let nats = nats(step.lost, step.arrived(), share, excess);
-            or_accident(nats + ways(step.lost, step.arrived()), step)
+        let one = |(step, ways): (&&Total, &f64)| {
+            or_accident(nats(step.lost, step.arrived(), share, excess) + ways, step)
         };
-        steps.iter().map(one).sum()
+        steps.iter().zip(&ways).map(one).sum()
     };
     let alone = at(0.0);
     let runs = EXCESSES.into_iter().skip(1).map(at);

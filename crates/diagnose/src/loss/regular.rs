@@ -8,7 +8,7 @@
 
 use goodput_model::LossModel;
 
-use super::fit::{Fit, share_interval, sums, ways};
+use super::fit::{Fit, all_lost_nats, share_interval, sums, ways};
 use super::series::LossStep;
 
 /// Events between two losses that are tried; with one, this is chance. The distances then vary by 71 to 25 % of their mean, and
@@ -17,27 +17,51 @@ const EVENTS: [u32; 4] = [2, 4, 8, 16];
 /// The lost share, and how regular the losses are.
 const FREE_PARAMETERS: f64 = 2.0;
 
-/// The best fit, if something was lost.
-pub fn regular(flows: &[&[LossStep]]) -> Option<Fit> {
+/// The best fit, if something was lost, and if its information criterion is less than this one: chance's, which it must be ahead
+/// of to say anything.
+pub fn regular(flows: &[&[LossStep]], below: f64) -> Option<Fit> {
     let steps = || flows.iter().copied().flatten();
     let (came, lost) = sums(steps());
     let share = lost / came;
     if !(share > 0.0 && share.is_finite()) {
         return None;
     }
-    let at = |share: f64, events: u32| {
-        steps().map(|step| nats(step.lost.round(), step.came().round(), share, events)).sum()
-    };
+    let counted: Vec<Counted> = steps().map(Counted::of).collect();
+    let at = |share: f64, events: u32| counted.iter().map(|step| step.nats(share, events)).sum();
     let tried: [(u32, f64); 4] = EVENTS.map(|events| (events, at(share, events)));
     let (events, nats) = tried.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let fit = Fit::new(LossModel::Flight, FREE_PARAMETERS, nats, steps().count());
-    let fit = fit.sound()?;
+    let fit = fit.sound().filter(|fit| fit.criterion < below)?;
     let (least, most) = share_interval(share, |share| at(share, events));
     fit.with("segments_between_losses", 1.0 / share, (1.0 / most, 1.0 / least)).sound()
 }
 
+/// What a step lost of what came to it, in whole segments, and the part of the likelihood that every explanation has in common.
+struct Counted {
+    lost: f64,
+    came: f64,
+    ways: f64,
+    is_all_lost: bool,
+}
+
+impl Counted {
+    fn of(step: &LossStep) -> Self {
+        let (lost, came) = (step.lost.round(), step.came().round());
+        Self { lost, came, ways: ways(lost, came), is_all_lost: step.is_all_lost }
+    }
+
+    /// Log-likelihood without the common part. A step that lost all that was in flight is no part of the rhythm, which never
+    /// loses most of a window: as under chance, each of its segments is lost with the chance of the others.
+    fn nats(&self, share: f64, events: u32) -> f64 {
+        match self.is_all_lost {
+            true => all_lost_nats(self.came, share, 0.0),
+            false => nats(self.lost, self.came, share, events) - self.ways,
+        }
+    }
+}
+
 /// Log-likelihood that so many of the segments that came are lost, if this share is lost and so many events lie between two
-/// losses, without the part that every explanation has in common. Stays a logarithm throughout: the chance of a large burst is
+/// losses. Stays a logarithm throughout: the chance of a large burst is
 /// less than a number can hold. Nothing is so regular that it loses more than one of so many.
 fn nats(lost: f64, came: f64, share: f64, events: u32) -> f64 {
     let events = f64::from(events);
@@ -61,7 +85,7 @@ fn nats(lost: f64, came: f64, share: f64, events: u32) -> f64 {
         (log_add(sum, begins.ln() + happen), happen + next)
     };
     let within = numbers.take_while(|number| *number <= most);
-    within.fold((f64::NEG_INFINITY, first), one).0 - ways(lost, came)
+    within.fold((f64::NEG_INFINITY, first), one).0
 }
 
 /// The logarithm of the sum of two numbers given by their logarithms.
@@ -80,7 +104,7 @@ mod tests {
     use crate::loss::chance::random;
 
     fn chance(lost: f64, came: f64, share: f64, events: u32) -> f64 {
-        (nats(lost, came, share, events) + ways(lost, came)).exp()
+        nats(lost, came, share, events).exp()
     }
 
     #[test]
@@ -98,7 +122,8 @@ mod tests {
     fn with_one_event_it_is_chance() {
         for (lost, share) in [(3.0, 0.1), (20.0, 0.3), (50.0, 0.8)] {
             let by_chance = super::super::fit::nats(lost, 60.0, share, 0.0);
-            assert!((nats(lost, 60.0, share, 1) - by_chance).abs() < 1e-9, "{lost} {share}");
+            let one = nats(lost, 60.0, share, 1) - ways(lost, 60.0);
+            assert!((one - by_chance).abs() < 1e-9, "{lost} {share}");
         }
     }
 
@@ -142,8 +167,18 @@ mod tests {
         };
         let steps: Vec<_> = steps.into_iter().map(step).collect();
         let flows = [&steps[..]];
-        let regular = regular(&flows).map_or(f64::INFINITY, |fit| fit.criterion);
+        let regular = regular(&flows, f64::INFINITY).map_or(f64::INFINITY, |fit| fit.criterion);
         random(&flows).unwrap().criterion - regular
+    }
+
+    #[test]
+    fn it_is_no_explanation_unless_it_is_ahead_of_chance() {
+        let step =
+            |lost: f64| LossStep { sent: 48.0, lost, passed: 48.0 - lost, ..LossStep::default() };
+        let steps: Vec<_> = [3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 11.0].map(step).into();
+        let chance = random(&[&steps]).unwrap().criterion;
+        assert!(regular(&[&steps], f64::INFINITY).is_some_and(|fit| fit.criterion > chance));
+        assert!(regular(&[&steps], chance).is_none());
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::view::View;
 const STEPS_OF_SLOW_START: usize = 3;
 
 /// What one flow did in about a round trip.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct LossStep {
     /// Start, seconds by the sender's samples.
     pub from_s: f64,

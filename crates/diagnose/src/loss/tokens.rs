@@ -39,6 +39,9 @@ const MIN_LOSSES: usize = 4;
 const MIN_STEPS: usize = 8;
 /// A shorter queue is the pacing's own bursts, segments. With 0, two of the five kept runs with a bucket lose it.
 const MIN_QUEUE_SEGMENTS: f64 = 4.0;
+/// What passes in a step at a rate differs from it by a packet that is between two samples, or by this share.
+const AT_RATE_SEGMENTS: f64 = 1.0;
+const AT_RATE_SHARE: f64 = 0.05;
 /// Free parameters of the models: how much the number varies is one of each but of random loss.
 const OF_RANDOM: f64 = 1.0;
 const OF_RUNS: f64 = 2.0;
@@ -249,20 +252,21 @@ impl<'a> Run<'a> {
         used.collect()
     }
 
-    /// Whether a queue stood and nothing was lost for most of the time with a queue, since the first loss. Or before it, if no
-    /// more than the bucket's rate passed then: what waits before a bucket passes faster until the tokens are used up, so
-    /// that queue is at the rate itself.
+    /// Whether a queue stood and nothing was lost for most of the time with a queue, since the first loss. Or before it, if just
+    /// the bucket's rate passed then: what waits before a bucket passes faster until the tokens are used up, so that queue is
+    /// at the rate itself. A flow that does not come to the rate yet has no queue there: what it shows is jitter.
     fn queues_without_loss(&self, bucket: &Fit) -> bool {
         let Some(rate) = bucket.parameters.first().map(|rate| rate.value) else { return false };
         let is_queued = |step: &&Total| step.least_queue_s * rate > MIN_QUEUE_SEGMENTS;
         let (before, since) = self.steps.split_at(self.lossy[0]);
-        // One packet more or less is between two samples.
-        let is_faster = |step: &&Total| step.passed > rate * step.seconds + 1.0;
-        let (faster, slower): (Vec<&Total>, Vec<&Total>) =
-            before.iter().filter(is_queued).partition(is_faster);
+        let beyond = |step: &Total| step.passed - rate * step.seconds;
+        let near = |step: &Total| AT_RATE_SEGMENTS.max(AT_RATE_SHARE * rate * step.seconds);
+        let early = || before.iter().filter(is_queued);
+        let faster = early().filter(|step| beyond(step) > near(step)).count();
+        let at_the_rate = early().filter(|step| beyond(step).abs() <= near(step)).count();
         let (lossy, without): (Vec<&Total>, Vec<&Total>) =
             since.iter().filter(is_queued).partition(|step| step.lost > 0.0);
-        slower.len() > faster.len() || without.len() > lossy.len()
+        at_the_rate > faster || without.len() > lossy.len()
     }
 }
 
@@ -382,6 +386,27 @@ mod tests {
             has_started: true,
         };
         assert!(stands_out(&(0..40).map(step).collect::<Vec<_>>()).is_none());
+    }
+
+    /// Slow start takes some steps to come to the rate of a fast policer. A millisecond of jitter is more than a few segments
+    /// there, but no queue.
+    #[test]
+    fn jitter_before_the_first_loss_is_no_queue_at_the_rate() {
+        let step = |passed: f64, lost: f64, queue_s: f64| Total {
+            seconds: STEP_S,
+            passed,
+            lost,
+            queue_s,
+            least_queue_s: queue_s,
+            has_started: true,
+        };
+        let before = [40.0, 80.0, 160.0, 320.0, 640.0, 1600.0, 1600.0];
+        let before = before.into_iter().map(|passed| step(passed, 0.0, 0.001));
+        let slow: Vec<Total> = before.chain((0..30).map(|_| step(800.0, 40.0, 0.0))).collect();
+        let run = Run::of(&slow).expect("it loses");
+        let bucket = Fit::new(LossModel::Bucket, OF_BUCKET, 0.0, slow.len());
+        let bucket = bucket.with("rate_segments_per_s", 8000.0, (8000.0, 8000.0));
+        assert!(!run.queues_without_loss(&bucket));
     }
 
     /// A shaper: what it had saved up passes at once, then a queue stands behind and overflows.

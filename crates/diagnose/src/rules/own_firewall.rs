@@ -1,21 +1,24 @@
 //! # What it means
-//! A firewall rule of the sending host drops datagrams before they reach its device.
+//! The sending host refuses datagrams before they reach its device, as a firewall rule does.
 //!
 //! # Why it limits
 //! A rule that limits a rate lets no more than that leave the host, whatever the path carries.
 //!
 //! # How it is seen
-//! The kernel refuses such a datagram (EPERM), and the sender counts it. The rule refused at least 0.5 %
+//! The kernel refuses such a datagram (EPERM), and the sender counts it. It refused at least 0.5 %
 //! of the datagrams, or 0.01 % of those sent at a requested rate.
 //!
 //! # What to try
 //! Raise the limit in the firewall's output hook, or send no faster than it lets pass.
 //!
 //! # When it is wrong
-//! The count is of the test's own datagrams. Which of several rules dropped them does not show.
+//! The count is of the test's own datagrams, so it is this host that refuses them. But a BPF program of
+//! a cgroup and a full table of connection tracking refuse them with the same error. Which of these it is,
+//! and which of several rules, does not show.
 //!
 //! # Source
-//! net/netfilter/core.c (`nf_hook_slow`); nft(8), statement `limit`.
+//! net/netfilter/core.c (`nf_hook_slow`); nft(8), statement `limit`; kernel/bpf/cgroup.c
+//! (`__cgroup_bpf_run_filter_skb`); net/netfilter/nf_conntrack_core.c (`nf_conntrack_in`).
 
 use goodput_model::{Confidence, Finding, Missing};
 
@@ -29,14 +32,14 @@ use crate::view::{View, positive};
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "own-firewall",
-    title: "A firewall rule of the sending host drops datagrams",
+    title: "The sending host refuses datagrams, as a firewall rule does",
     refines: parts::DROPPING_LIMIT,
     depth: Depth::Root,
     is_of_discipline: false,
     check,
     witness,
     witness_name: "refused_percent",
-    witness_words: ("datagrams refused by the sender's firewall", " %"),
+    witness_words: ("datagrams refused by the sender's kernel", " %"),
     source: include_str!("own_firewall.rs"),
 };
 
@@ -52,27 +55,33 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     }
     let place = view.sender.place();
     let text = format!(
-        "a firewall rule of the {place} host refused {refused:.0} of {sent:.0} datagrams, {} (EPERM)",
+        "the kernel of the {place} host refused {refused:.0} of {sent:.0} datagrams, {} (EPERM)",
         percent(share)
     );
-    let summary = format!("a firewall rule of the {place} host");
-    let draft = Draft::new(RULE.id, place, Confidence::Certain, summary)
+    let summary = format!("the {place} host refuses datagrams, most likely by a firewall rule");
+    let draft = Draft::new(RULE.id, place, Confidence::Likely, summary)
         .share(share)
         .saw(place, RULE.witness_name, share * 100.0, text)
         .predicted(next_after(view, &[RULE.id]))
-        .command(place, "nft list ruleset", "look for a limit in an output hook");
+        .command(place, "nft list ruleset", "look for a limit in an output hook")
+        .command(place, "bpftool cgroup tree", "whether an egress program of a cgroup drops them")
+        .command(
+            place,
+            "sysctl net.netfilter.nf_conntrack_count net.netfilter.nf_conntrack_max",
+            "whether the table of connection tracking is full",
+        );
     match view.goodput() {
         Ok(passed) => draft
             .again(
                 &Again::With(&format!("--rate {}", rate_argument(passed))),
-                "no faster than the rule lets pass",
+                "no faster than the host lets pass",
             )
             .found(),
         Err(_) => draft.found(),
     }
 }
 
-/// Datagrams that the firewall refused, of those handed to the kernel, percent.
+/// Datagrams that the sender's kernel refused, of those handed to the kernel, percent.
 fn witness(view: &View) -> Result<f64, Missing> {
     let sent = positive(view.sender.datagrams_sent()?, "the number of datagrams sent")?;
     Ok(view.sender.datagrams_refused()? / sent * 100.0)
@@ -98,9 +107,11 @@ mod tests {
     #[test]
     fn fires_if_the_senders_firewall_refused_them() {
         let finding = fires(&RULE, limited());
-        assert_eq!((finding.end, finding.confidence), (Place::Near, Confidence::Certain));
+        assert_eq!((finding.end, finding.confidence), (Place::Near, Confidence::Likely));
         assert!(finding.evidence[0].text.contains("refused"), "{finding:?}");
-        assert!(finding.advice.iter().any(|text| text.contains("nft list ruleset")), "{finding:?}");
+        for where_to_look in ["nft list ruleset", "bpftool cgroup tree", "nf_conntrack_count"] {
+            assert!(finding.advice.iter().any(|text| text.contains(where_to_look)), "{finding:?}");
+        }
     }
 
     #[test]

@@ -22,8 +22,9 @@
 //! The finding is likely only if chance shows: it explains the losses clearly better than any limit
 //! (the loss model in the record), or losses cut the window at sizes that no limit explains. That a
 //! model of loss gives the goodput, or that nothing else was found, makes it only possible. BBR does
-//! not back off, so under BBR only the loss model can show chance, and if the path is full without
-//! it, the finding is not made. Under BBR, loss below a few percent limits little. From 0.1 % the
+//! not back off, so under BBR only the loss model can show chance, and only of packets that are lost
+//! alone: a full queue's losses come in runs, too. If the path is full without it, the finding is not
+//! made. Under BBR, loss below a few percent limits little. From 0.1 % the
 //! finding is possible if the send buffer would allow far more.
 //!
 //! # Source
@@ -167,6 +168,12 @@ fn chance_explains(view: &View) -> bool {
     loss(view).is_ok_and(is_by_chance)
 }
 
+/// Whether each segment's own chance explains them. Runs show no chance unless losses cut the windows: a full queue that nobody
+/// leaves room loses several at once, too, at any size of a window.
+fn each_is_lost_alone(view: &View) -> bool {
+    loss(view).is_ok_and(|loss| loss.explanation.value() == Some(&LossModel::Random))
+}
+
 /// Share of the time that losses held. Under a congestion control that does not back off they take no more time than their
 /// share of what was sent, but may fill the send buffer; then it is the path's share.
 fn held_by_losses(view: &View) -> Result<HeldShare, Missing> {
@@ -245,7 +252,7 @@ fn stream(view: &View, share: f64, confidence: Confidence) -> Result<Draft, Miss
     let rtt = time(side.rtt_s()?);
     // A short queue or a policer drops packets for a reason, and may cost the same. Windows that no loss cuts hardly vary, so
     // that they show no limit.
-    let hides = view.backs_off_at_loss() == Ok(false) && !chance_explains(view);
+    let hides = view.backs_off_at_loss() == Ok(false) && !each_is_lost_alone(view);
     let confidence = match hides || loss(view).is_ok_and(may_be_a_limit) {
         true => confidence.min(Confidence::Possible),
         false => confidence,
@@ -344,6 +351,8 @@ mod tests {
     use crate::testing::{Case, cannot_tell, fires, quiet};
     use goodput_model::EndName::{Far, Near};
     use goodput_model::{BitRate, Plan, TcpInfo};
+    use rand::rngs::Xoshiro256PlusPlus;
+    use rand::{RngExt, SeedableRng};
 
     #[test]
     fn loss_that_has_ended_is_what_the_start_has_cost() {
@@ -480,19 +489,16 @@ mod tests {
         quiet(&RULE, Case::path_rate().retransmitted(0.03).tcp(short));
     }
 
-    /// BBR fills a path, in front of whose queue each packet is lost with the same chance.
-    #[test]
-    fn what_chance_takes_of_a_full_path_is_a_loss() {
-        use rand::rngs::Xoshiro256PlusPlus;
-        use rand::{RngExt, SeedableRng};
-
+    /// BBR fills a path, in front of whose queue packets are lost with a chance that each step draws.
+    fn full_path(chance: impl Fn(&mut Xoshiro256PlusPlus) -> f64) -> Case {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(5);
         let mut lost = vec![0];
         for _ in 0..100 {
-            let more = (0..860).filter(|_| rng.random_bool(0.05)).count() as u64;
+            let chance = chance(&mut rng);
+            let more = (0..860).filter(|_| rng.random_bool(chance)).count() as u64;
             lost.push(lost[lost.len() - 1] + more);
         }
-        let case = Case::path_rate().tcp(move |tcp, number| {
+        Case::path_rate().tcp(move |tcp, number| {
             let (again, arrived) = (lost[number as usize], 820 * number);
             let flight = [200, 240, 260, 320, 280][number as usize % 5];
             let sent = arrived + again + flight;
@@ -502,8 +508,19 @@ mod tests {
             (tcp.unacked_segments, tcp.snd_cwnd_segments) = (Some(flight), Some(500));
             tcp.ca_state = Some(u64::from(again > 0) * 3);
             tcp.rttvar_us = Some(500);
-        });
-        assert_eq!(fires(&RULE, case).confidence, Confidence::Likely);
+        })
+    }
+
+    #[test]
+    fn what_chance_takes_of_a_full_path_is_a_loss() {
+        assert_eq!(fires(&RULE, full_path(|_| 0.05)).confidence, Confidence::Likely);
+    }
+
+    /// As much, but most of it in a few steps: what a queue does that BBR keeps full.
+    #[test]
+    fn runs_of_losses_show_no_chance_if_nothing_cuts_the_window() {
+        let finding = fires(&RULE, full_path(|rng| if rng.random_bool(0.3) { 0.12 } else { 0.02 }));
+        assert_eq!(finding.confidence, Confidence::Possible);
     }
 
     #[test]

@@ -266,7 +266,7 @@ mod tests {
         for after in [2, 30, 100] {
             let finding = fires(&RULE, recovers(after));
             assert!(finding.evidence[0].value > 15.0, "{finding:?}");
-            // Then it is no start of anything that it speaks of.
+            // The text calls it a start only if it ended.
             let text = &finding.evidence[0].text;
             let says = if after > 40 { "were never repaired" } else { "slow start lost" };
             assert!(text.contains(says), "{after}: {text}");

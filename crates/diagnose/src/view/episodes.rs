@@ -140,16 +140,21 @@ fn next_loss(moments: &[Moment], at: usize) -> Result<Option<usize>, Missing> {
 }
 
 /// Whether more has been sent again than a probe sends, or the sender recovers, cut its window or waited for a time-out. One
-/// segment that BBR repairs between two samples can't be told from a probe.
+/// segment that BBR repairs between two samples can't be told from a probe. A handshake's segment that was sent again is no
+/// payload.
 fn finds_loss(before: &TcpInfo, after: &TcpInfo) -> Result<bool, Missing> {
     let again = after.total_retrans_segments()?.saturating_sub(before.total_retrans_segments()?);
     let grown = |read: fn(&TcpInfo) -> Option<u64>| {
         read(after).zip(read(before)).map_or(0, |(after, before)| after.saturating_sub(before))
     };
     let is_recovering = [before, after].iter().any(|tcp| tcp.ca_state.is_some_and(|s| s >= CA_CWR));
-    let is_cut = after.snd_ssthresh_segments != before.snd_ssthresh_segments;
+    // A record has no number for a threshold that was never set.
+    let threshold = |tcp: &TcpInfo| tcp.snd_ssthresh_segments().ok();
+    let is_cut = threshold(after).zip(threshold(before)).is_some_and(|(left, was)| left != was);
+    let is_payload = after.retrans_bytes != Some(0);
     let needless = grown(|tcp| tcp.dsack_dups);
     Ok(again > 0
+        && is_payload
         && (is_recovering
             || is_cut
             || grown(|tcp| tcp.total_rto) > 0

@@ -131,4 +131,39 @@ mod tests {
         let start = View::new(&evidence).sender.episodes().unwrap().start().unwrap();
         assert_eq!((start.lost, start.sent), (20.0, 620.0));
     }
+
+    /// A SYN was sent again before the first sample, and nothing else ever.
+    #[test]
+    fn what_a_handshake_lost_before_a_late_first_sample_is_no_episode() {
+        let case =
+            Case::path_loss().goodput(100.0 * 1448.0 * 80.0).wobble(0.0).tcp(|tcp, number| {
+                (tcp.data_segs_out, tcp.sent_bytes) =
+                    (Some(100 * number), Some(100 * number * 1448));
+                (tcp.total_retrans_segments, tcp.retrans_bytes) = (Some(1), Some(0));
+                (tcp.total_rto, tcp.ca_state) = (Some(1), Some(0));
+                (tcp.acked_bytes, tcp.snd_ssthresh_segments) = (tcp.sent_bytes, None);
+            });
+        for late in [0, 1, 4] {
+            let evidence = sampled_late(&case, late);
+            assert_eq!(View::new(&evidence).sender.episodes().unwrap().count(), 0, "{late}");
+        }
+    }
+
+    /// One segment that was sent again is a probe, unless something cut the window.
+    #[test]
+    fn a_threshold_that_was_never_set_was_not_cut() {
+        let cuts = |threshold: Option<u64>| {
+            let case = Case::path_loss().goodput(100.0 * 1448.0 * 80.0).wobble(0.0);
+            let case = case.tcp(move |tcp, number| {
+                let sent = 100 * number + 1;
+                (tcp.data_segs_out, tcp.sent_bytes) = (Some(sent), Some(sent * 1448));
+                (tcp.total_retrans_segments, tcp.retrans_bytes) = (Some(1), Some(1448));
+                (tcp.total_rto, tcp.ca_state, tcp.dsack_dups) = (Some(0), Some(0), Some(0));
+                tcp.snd_ssthresh_segments = threshold;
+            });
+            let evidence = sampled_late(&case, 4);
+            View::new(&evidence).sender.episodes().unwrap().count()
+        };
+        assert_eq!((cuts(None), cuts(Some(70))), (0, 1));
+    }
 }
