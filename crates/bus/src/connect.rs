@@ -13,7 +13,7 @@ use serde::Serialize;
 use tokio::time::sleep;
 
 use crate::error::BusError;
-use crate::reasons::of_connecting;
+use crate::reasons::{is_for_room, of_connecting};
 use crate::refusals::{On, Refusals};
 use crate::seed::Seed;
 
@@ -169,46 +169,39 @@ impl Bus {
     }
 
     async fn made(&self, config: Config) -> Result<Stream, BusError> {
-        let name = config.name.clone();
-        let mut made = self.copied(&config).await;
-        for less in smaller(&config) {
-            if !made.as_ref().err().and_then(code).is_some_and(lacks_room) {
-                break;
+        let mut tried = Config { num_replicas: COPIES, ..config.clone() };
+        loop {
+            let why = match self.complete(&tried).await {
+                Ok(made) => {
+                    warn_of_less(&config, &made);
+                    return Ok(made);
+                }
+                Err(why) => why,
+            };
+            let lack = Lack::of(&why);
+            let Some(next) = lack.and_then(|lack| instead(&config, &tried, lack)) else {
+                return Err(refused_stream(&config.name, why));
+            };
+            if lack == Some(Lack::Servers) && next.num_replicas < tried.num_replicas {
+                tracing::warn!(
+                    "the NATS cluster can't keep {COPIES} copies of the stream {}, so it gets one, and is away while its \
+                     server is; once {COPIES} servers run: nats stream edit {} --replicas {COPIES}",
+                    config.name,
+                    config.name
+                );
             }
-            made =
-                self.jetstream.get_or_create_stream(Config { num_replicas: COPIES, ..less }).await;
+            tried = next;
         }
-        let refused = made.as_ref().err().and_then(code);
-        if refused == Some(TOO_FEW) {
-            tracing::warn!(
-                "the NATS cluster can't keep {COPIES} copies of the stream {}, so it gets one, and is away while its \
-                 server is; once {COPIES} servers run: nats stream edit {} --replicas {COPIES}",
-                config.name,
-                config.name
-            );
-        }
-        // The last one reserves nothing.
-        let alone = smaller(&config).into_iter().chain([Config { max_bytes: 0, ..config.clone() }]);
-        for bounded in [config.clone()].into_iter().chain(alone) {
-            let refused = made.as_ref().err().and_then(code);
-            if !refused.is_some_and(|why| why == ALONE || lacks_room(why)) {
-                break;
-            }
-            made = self.jetstream.get_or_create_stream(bounded).await;
-        }
-        let made = made.map_err(|why| refused_stream(&name, why))?;
-        warn_of_less(&config, &made);
-        Ok(made)
     }
 
-    /// The stream with several copies. A cluster also says that it is too small while it elects its leader, or while a
-    /// server of it starts again, and a stream keeps for good what it was made with: so it is asked for some seconds.
-    async fn copied(&self, config: &Config) -> Result<Stream, CreateStreamError> {
-        let copied = Config { num_replicas: COPIES, ..config.clone() };
+    /// This stream. A cluster also says that it is too small while it elects its leader, or while a server of it starts again,
+    /// and a stream keeps for good what it was made with: so it is asked for some seconds.
+    async fn complete(&self, config: &Config) -> Result<Stream, CreateStreamError> {
         let began = Instant::now();
         loop {
-            let made = self.jetstream.get_or_create_stream(copied.clone()).await;
-            let is_too_small = made.as_ref().err().and_then(code) == Some(TOO_FEW);
+            let made = self.jetstream.get_or_create_stream(config.clone()).await;
+            let lack = made.as_ref().err().and_then(Lack::of);
+            let is_too_small = lack == Some(Lack::Servers) && config.num_replicas == COPIES;
             if !is_too_small || began.elapsed() >= COMPLETE_AFTER {
                 return made;
             }
@@ -249,22 +242,43 @@ const COPIES: usize = 3;
 const COMPLETE_AFTER: Duration = Duration::from_secs(10);
 /// Time between two requests meanwhile.
 const ASKED_AGAIN_AFTER: Duration = Duration::from_millis(250);
-/// What a server alone answers.
-const ALONE: ErrorCode = ErrorCode::STREAM_REPLICAS_NOT_SUPPORTED;
-/// What a cluster answers that sees too few servers, now or for good.
-const TOO_FEW: ErrorCode = ErrorCode::CLUSTER_NO_PEERS;
 
-/// The same stream with less room, for servers that have less.
-fn smaller(config: &Config) -> Vec<Config> {
-    let parts = [4, 16].map(|part| Config { max_bytes: config.max_bytes / part, ..config.clone() });
-    parts.into_iter().filter(|less| less.max_bytes > 0).collect()
+/// What servers lack for a stream, which they may have for another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lack {
+    /// Room to reserve, of the servers or of the account.
+    Room,
+    /// Servers of the cluster, now or for good.
+    Servers,
+    /// A cluster: the server is alone.
+    Cluster,
 }
 
-/// Whether the servers can't reserve the room of a stream. A cluster says the same if it has too few servers.
-fn lacks_room(why: ErrorCode) -> bool {
-    const NO_ROOM: [ErrorCode; 3] =
-        [TOO_FEW, ErrorCode::STORAGE_RESOURCES_EXCEEDED, ErrorCode::INSUFFICIENT_RESOURCES];
-    NO_ROOM.contains(&why)
+impl Lack {
+    fn of(why: &CreateStreamError) -> Option<Self> {
+        match code(why)? {
+            ErrorCode::STORAGE_RESOURCES_EXCEEDED | ErrorCode::INSUFFICIENT_RESOURCES => {
+                Some(Self::Room)
+            }
+            // The text tells for what no server is suitable.
+            ErrorCode::CLUSTER_NO_PEERS if is_for_room(why) => Some(Self::Room),
+            ErrorCode::CLUSTER_NO_PEERS => Some(Self::Servers),
+            ErrorCode::STREAM_REPLICAS_NOT_SUPPORTED => Some(Self::Cluster),
+            _ => None,
+        }
+    }
+}
+
+/// What is asked for instead of the stream that was `tried`; none: nothing less would do. Without room, less is reserved, and at
+/// last nothing, but no copy is given up.
+fn instead(asked: &Config, tried: &Config, lack: Lack) -> Option<Config> {
+    if lack != Lack::Room && tried.num_replicas == COPIES {
+        return Some(Config { num_replicas: 1, ..asked.clone() });
+    }
+    // There is a server for one copy, so that it can only lack room, whatever it says.
+    let parts = [asked.max_bytes / 4, asked.max_bytes / 16, 0];
+    let max_bytes = parts.into_iter().find(|less| *less < tried.max_bytes)?;
+    Some(Config { max_bytes, ..tried.clone() })
 }
 
 /// Says that a stream has less room than it should. One that was there before keeps what it was made with.
@@ -335,9 +349,48 @@ pub(crate) fn json<T: Serialize>(message: &T) -> Result<Vec<u8>, BusError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use async_nats::jetstream;
     use std::io::{BufRead, BufReader, Write};
     use std::net::TcpListener;
     use std::thread;
+
+    /// What such servers answer with (nats-server, server/errors.json and server/jetstream_cluster.go).
+    fn refused(code: u64, text: &str) -> Option<Lack> {
+        let why = serde_json::json!({ "code": 400, "err_code": code, "description": text });
+        let why: jetstream::Error = serde_json::from_value(why).unwrap();
+        Lack::of(&CreateStreamError::new(CreateStreamErrorKind::JetStream(why)))
+    }
+
+    #[test]
+    fn what_servers_lack_is_told_apart_by_their_words() {
+        let no_peers = "no suitable peers for placement";
+        assert_eq!(refused(10_005, &format!("{no_peers}, peer offline")), Some(Lack::Servers));
+        let full = format!("{no_peers}, peer offline, insufficient storage");
+        assert_eq!(refused(10_005, &full), Some(Lack::Room));
+        assert_eq!(refused(10_047, "insufficient storage resources available"), Some(Lack::Room));
+        assert_eq!(refused(10_023, "insufficient resources"), Some(Lack::Room));
+        let alone = "replicas > 1 not supported in non-clustered mode";
+        assert_eq!(refused(10_074, alone), Some(Lack::Cluster));
+        assert_eq!(refused(10_065, "subjects overlap with an existing stream"), None);
+    }
+
+    #[test]
+    fn without_room_less_is_reserved_and_no_copy_is_given_up() {
+        let asked = Config { max_bytes: 1600, ..Config::default() };
+        let all = |first: Config, lack| {
+            let next = |tried: &Config| instead(&asked, tried, lack);
+            let tries = std::iter::successors(Some(first), next).skip(1);
+            tries.map(|next| (next.num_replicas, next.max_bytes)).collect::<Vec<_>>()
+        };
+        let copied = Config { num_replicas: COPIES, ..asked.clone() };
+        assert_eq!(all(copied.clone(), Lack::Room), [(3, 400), (3, 100), (3, 0)]);
+        for lack in [Lack::Servers, Lack::Cluster] {
+            let tries = [(1, 1600), (1, 400), (1, 100), (1, 0)];
+            assert_eq!(all(copied.clone(), lack), tries, "one copy, with all its room at first");
+        }
+        let bucket = Config::default();
+        assert_eq!(instead(&bucket, &bucket, Lack::Room).map(|next| next.max_bytes), None);
+    }
 
     /// As while its host is too busy for TLS: the first connection hears nothing.
     #[tokio::test]

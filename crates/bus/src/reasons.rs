@@ -59,6 +59,11 @@ pub(crate) fn is_away(why: &str) -> bool {
     [NO_LEADER, NO_ANSWER, NOBODY, BROKEN, SILENT].contains(&why)
 }
 
+/// Whether a server says that it has no room to reserve.
+pub(crate) fn is_for_room(why: &(impl Error + ?Sized)) -> bool {
+    in_words(why) == NO_ROOM
+}
+
 /// Why something failed, in words. What nobody has translated is quoted.
 pub(crate) fn in_words(why: &(impl Error + ?Sized)) -> String {
     let text = why.to_string();
