@@ -1,12 +1,16 @@
 //! Hosts in network namespaces of their own, each with an address of its own, around the namespace of the test.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::servers::Running;
-use crate::wait_for;
+use crate::{skip, wait_for};
+
+/// Whether a namespace passes packets on; each has its own.
+const FORWARD: &str = "/proc/sys/net/ipv4/ip_forward";
 
 /// Hosts that reach each other, and the centre, by way of the centre. They end with this.
 pub struct Hosts(Vec<Running>);
@@ -16,12 +20,22 @@ impl Hosts {
     pub const CENTRE: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 
     /// At most 254 of them. The namespace of this thread becomes the centre; call it [within one of the test's
-    /// own](crate::in_namespace).
-    pub fn new(count: u8) -> Self {
+    /// own](crate::in_namespace). None: this machine lets nobody make a router, and the test is skipped.
+    ///
+    /// # Panics
+    ///
+    /// If it is not possible for another reason, or if everything is required.
+    pub fn new(count: u8) -> Option<Self> {
+        if let Err(why) = fs::write(FORWARD, "1") {
+            let is_refused =
+                matches!(why.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem);
+            assert!(is_refused, "write {FORWARD}: {why}");
+            skip(&format!("a {FORWARD} that can be written ({why})"));
+            return None;
+        }
         ip(&["link", "set", "lo", "up"]);
         ip(&["address", "add", &format!("{}/32", Self::CENTRE), "dev", "lo"]);
-        fs::write("/proc/sys/net/ipv4/ip_forward", "1").expect("the namespace is ours");
-        Self((0..count).map(host).collect())
+        Some(Self((0..count).map(host).collect()))
     }
 
     /// The address of a host, from 0.
@@ -101,28 +115,31 @@ fn done(mut command: Command, arguments: &[&str]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::in_namespace;
+    use crate::{WAIT_TIMEOUT, in_namespace};
     use std::io::Read;
     use std::net::TcpListener;
 
     #[test]
     fn hosts_have_addresses_of_their_own_and_reach_the_centre_and_each_other() {
         in_namespace(|| {
-            let hosts = Hosts::new(2);
+            let Some(hosts) = Hosts::new(2) else { return };
             let listener = TcpListener::bind((Hosts::CENTRE, 0)).unwrap();
             let port = listener.local_addr().unwrap().port();
             let script = "import socket, sys\n\
-                          s = socket.create_connection((sys.argv[1], int(sys.argv[2])))\n\
+                          s = socket.create_connection((sys.argv[1], int(sys.argv[2])), int(sys.argv[3]))\n\
                           s.sendall(s.getsockname()[0].encode())";
             for number in 0..2 {
                 let mut python = Command::new("/usr/bin/python3");
-                python.args(["-c", script, &Hosts::CENTRE.to_string(), &port.to_string()]);
-                let mut python = within(&hosts.namespace(number), &python).spawn().unwrap();
+                let most = WAIT_TIMEOUT.as_secs().to_string();
+                python.args(["-c", script, &Hosts::CENTRE.to_string(), &port.to_string(), &most]);
+                // It ends without an answer; who waited for a client first would wait for ever if it fails.
+                let output = within(&hosts.namespace(number), &python).output().unwrap();
+                let why = String::from_utf8_lossy(&output.stderr);
+                assert!(output.status.success(), "{why}");
                 let (mut client, _) = listener.accept().unwrap();
                 let mut said = String::new();
                 client.read_to_string(&mut said).unwrap();
                 assert_eq!(said, hosts.address(number).to_string());
-                assert!(python.wait().unwrap().success());
             }
         });
     }

@@ -93,7 +93,7 @@ type Turn = BTreeMap<(usize, usize), bool>;
 impl Stage {
     fn set(sites: usize, seed: u64) -> Option<Self> {
         let storage = Home::new();
-        let hosts = Hosts::new(u8::try_from(sites).expect("they are few"));
+        let hosts = Hosts::new(u8::try_from(sites).expect("they are few"))?;
         let nats = nats_cluster_at(storage.path(), Hosts::CENTRE)?;
         let database = own_postgres()?;
         let name = database.new_database();
