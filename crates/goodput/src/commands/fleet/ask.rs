@@ -45,7 +45,8 @@ struct Wish {
     wanted: Wanted,
 }
 
-/// The test that was asked for, and its outcome. None: the user ended it, which was said.
+/// The test that was asked for, and its outcome. None: the user ended it; what becomes of a
+/// test that was asked for by then was said.
 async fn ask(args: &FleetTestArgs, interrupt: &Interrupt) -> Result<Option<(Task, Vec<u8>)>> {
     let signer = signer(&args.nats, args.signing.sign.as_deref())?;
     let Some(wish) = unless(interrupt, Wish::of(args, signer.as_ref())).await else {
@@ -183,7 +184,8 @@ async fn take_back(wish: &Wish) -> Result<TakenBack> {
     }
     let why = End::Reason("whoever asked for this test waits for it no longer".into());
     if outcomes.put_once(place, &Outcome::new(&task.id, "fleet test", why)).await? {
-        // An agent that begins looks for an outcome after it has said so: it finds this one, or is found here.
+        // An agent that begins looks for an outcome after it has said so: it finds this one, or is found here, unless the copy
+        // of a stream that answers is behind.
         return Ok(match begun.entry(place).await? {
             None => TakenBack::NotMade,
             Some(_) => TakenBack::PerhapsBegun,
@@ -258,7 +260,13 @@ async fn alone(
 ) -> Result<Option<Vec<u8>>> {
     let Wish { desk, mesh, .. } = wish;
     let (demand, results) = (Demand::new(&desk.wanted), Results::silent(mesh));
-    let fence = lease.fence(desk, &held).await?;
+    let fence = match lease.fence(desk, &held).await {
+        Ok(fence) => fence,
+        Err(why) => {
+            held.release().await;
+            return Err(why);
+        }
+    };
     let public = signer.map(Seed::public);
     let agents = Agents::new(&desk.places, mesh, public, fence.token);
     let testing = Testing {

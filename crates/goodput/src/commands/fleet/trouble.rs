@@ -48,9 +48,9 @@ impl Trouble {
     fn is_to_be_said(&mut self, why: &Error, nats: &Outage, now: Instant) -> bool {
         if is_away(why) {
             match nats.unanswered(now) {
-                Unanswered::New => return true,
                 Unanswered::Known => return false,
-                Unanswered::Alone => {}
+                // Before it was known that NATS is away, this may have looked like a trouble of one stream, and was said.
+                Unanswered::New | Unanswered::Alone => {}
             }
         }
         let reason = of_bus(why).find_map(BusError::reason).map(ToOwned::to_owned);
@@ -222,6 +222,21 @@ mod tests {
             trouble.is_to_be_said(&why, &outage, later)
         });
         assert_eq!(said.collect::<Vec<_>>(), [0]);
+    }
+
+    /// Its servers refuse at once while they have no leader: at first, the lease was renewed just before.
+    #[test]
+    fn an_outage_that_looks_like_a_stream_without_a_leader_at_first_is_said_once() {
+        let (outage, began) = (Outage::new(), Instant::now());
+        let mut trouble = Trouble::default();
+        let why = "the NATS servers are electing their leader".to_owned();
+        let operation = "read the outcome of t".into();
+        let why = Error::from(BusError::Request { operation, why });
+        assert_eq!(outage.ends(began), None);
+        let said = (1..60)
+            .filter(|s| trouble.is_to_be_said(&why, &outage, began + Duration::from_secs(*s)));
+        assert_eq!(said.collect::<Vec<_>>(), [1]);
+        assert!(outage.ends(began + Duration::from_secs(60)).is_some(), "its end is said");
     }
 
     #[test]

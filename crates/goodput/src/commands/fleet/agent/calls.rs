@@ -10,7 +10,7 @@ use goodput_fleet::places::{call, inbox};
 use goodput_fleet::{Answer, Call, Farewell, Invitation, Role, Task};
 use goodput_model::{Bytes, plain_char};
 use tokio::sync::OwnedMutexGuard;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use super::here::Here;
 use super::listener::{BEGIN, Cost, Listener};
@@ -31,6 +31,9 @@ const TURN: Duration = Duration::from_secs(5);
 pub(super) const OPEN: Duration = TURN.saturating_add(BEGIN);
 /// How long after the latest end of a server its caller may take to say what the test has cost: its history may be slow.
 const SAID: Duration = Duration::from_secs(30);
+/// How long a look at what tests cost may take. What it has asked the history by then is done all the same, and who calls has his
+/// answer.
+const LOOK: Duration = Duration::from_secs(1);
 /// How often in turn nobody answers at a site that is gone: its connection to the bus may just be made again.
 const GONE: u32 = 2;
 
@@ -100,7 +103,9 @@ pub(super) async fn answer(here: &Here<'_>, mut questions: Questions) -> Result<
         tokio::select! {
             question = questions.next() => one(here, question?, &mut open).await,
             () = ended(here, &mut open) => open.listener = None,
-            () = until(looks) => look(here, &mut open.unsettled).await,
+            () = until(looks) => {
+                let _ = timeout(LOOK, look(here, &mut open.unsettled)).await;
+            }
         }
     }
 }
@@ -113,7 +118,7 @@ async fn until(time: Option<Instant>) {
     }
 }
 
-/// Notes what tests cost, for the case that this agent is killed.
+/// Notes what tests cost, for the case that this agent is killed. May be dropped while it waits.
 async fn look(here: &Here<'_>, unsettled: &mut HashMap<(String, String), Unsettled>) {
     let now = Instant::now();
     let due = unsettled.iter().filter(|(_, one)| one.looks <= now).map(|(of, _)| of.clone());
@@ -138,6 +143,9 @@ async fn ended(here: &Here<'_>, open: &mut Open) {
         return std::future::pending().await;
     };
     loop {
+        if listener.is_closing() {
+            return listener.close().await;
+        }
         tokio::select! {
             () = listener.ended() => return,
             () = until(*asks) => {}

@@ -19,7 +19,7 @@ use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::OwnedMutexGuard;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use super::target::{self, Far};
 use crate::args::rate;
@@ -56,6 +56,8 @@ pub(super) struct Listener {
     pub closes: Instant,
     /// How often its caller was asked in vain, one time after the other.
     pub unheard: u32,
+    /// Since when it ends. Who waits for that may go away, and another one waits no longer for it.
+    closing_since: Option<Instant>,
     _turn: OwnedMutexGuard<()>,
 }
 
@@ -102,17 +104,23 @@ impl Listener {
             _folder: folder,
             unheard: 0,
             closes: Instant::now() + Duration::from_secs_f64(task.length_s) + BESIDE,
+            closing_since: None,
             _turn: turn,
         })
     }
 
     /// Waits until the server has served its client, or its time is over. May be dropped while it waits.
     pub async fn ended(&mut self) {
-        let closes = self.closes;
+        let closes = if self.is_closing() { Instant::now() } else { self.closes };
         tokio::select! {
             () = self.gone() => {}
             () = sleep_until(closes) => self.close().await,
         }
+    }
+
+    /// Whether it was told to end.
+    pub fn is_closing(&self) -> bool {
+        self.closing_since.is_some()
     }
 
     /// Waits for the end of the process. One that ends by itself says before what its test has cost.
@@ -129,11 +137,13 @@ impl Listener {
             .map_or(true, |sockets| sockets.iter().any(|one| one.local.port() == self.port))
     }
 
-    /// Ends the server, and waits until its port is closed. May be dropped while it waits, and called again.
+    /// Ends the server, and waits until its port is closed. May be dropped while it waits, and called again: the server has
+    /// [`BEGIN`] from the first time on, and is killed then.
     pub async fn close(&mut self) {
         // It stops its flows by itself once its input ends; this host may be too busy for that.
         self.input = None;
-        if timeout(BEGIN, self.gone()).await.is_err()
+        let since = *self.closing_since.get_or_insert_with(Instant::now);
+        if timeout_at(since + BEGIN, self.gone()).await.is_err()
             && let Err(why) = self.child.kill().await
         {
             tracing::warn!("can't end the server of task {}: {why}", self.task);
@@ -262,6 +272,44 @@ mod tests {
         assert_eq!((cost.bytes(), cost.whole()), (Bytes(7), None));
         cost.has_ended();
         assert_eq!(cost.clone().whole(), Some(Bytes(7)));
+    }
+
+    /// A server that does not end by itself, whatever becomes of its input.
+    fn hung() -> Listener {
+        let mut command = Command::new("sleep");
+        let child = command.arg("infinity").stdout(Stdio::piped()).kill_on_drop(true).spawn();
+        let mut child = child.unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let cost = Cost::default();
+        Listener {
+            task: "t".into(),
+            caller: "a".into(),
+            port: 0,
+            key: KeyFile::new("agent", [1; 32]).unwrap().key.public(),
+            child,
+            input: None,
+            hears: tokio::spawn(cost.clone().hear(lines)),
+            cost,
+            _folder: tempfile::tempdir().unwrap(),
+            closes: Instant::now() + BESIDE,
+            unheard: 0,
+            closing_since: None,
+            _turn: Arc::new(tokio::sync::Mutex::new(())).try_lock_owned().unwrap(),
+        }
+    }
+
+    /// As by an agent that looks each three seconds at what tests cost, and is called meanwhile.
+    #[tokio::test(start_paused = true)]
+    async fn a_hung_server_is_killed_in_time_however_often_its_end_is_waited_for() {
+        let (mut listener, began) = (hung(), Instant::now());
+        for _ in 0..3 {
+            assert!(timeout(BEGIN / 4, listener.close()).await.is_err());
+        }
+        assert!(listener.is_closing());
+        listener.ended().await;
+        assert!(began.elapsed() <= BEGIN + HEARD);
+        assert!(listener.child.try_wait().unwrap().is_some());
+        assert_eq!(listener.cost.whole(), None, "it did not end by itself");
     }
 
     #[test]

@@ -136,7 +136,8 @@ async fn outcome(
         Step::Acknowledge => None,
         Step::Publish => kept,
         // NATS may have dropped its outcome since, because there was no room for all.
-        Step::GiveUp => match here.saving.record_of(&task.id).await {
+        // An outcome is final: while nobody knows whether there is a record, the task is delivered again.
+        Step::GiveUp => match here.saving.record_of(&task.id).await? {
             Some(record) => ended(End::Record(serde_json::to_value(&record)?)),
             None => ended(End::Reason(given_up(here, begun, &place))),
         },
@@ -185,7 +186,8 @@ async fn begins(here: &Here<'_>, task: &Task, place: &str) -> Result<Begun> {
         },
     };
     if who == Begun::Now {
-        // Whoever gives a task up or takes it back looks for the key after that: one of both sees the other.
+        // Whoever gives a task up or takes it back looks for the key after that: one of both sees the other, unless the copy of
+        // the stream that answers is behind.
         if here.places.outcomes.get(place).await?.is_some() {
             return Ok(Begun::TakenBack);
         }

@@ -8,7 +8,7 @@ use goodput_model::Bytes;
 
 use crate::screen;
 
-/// Whether it was said that the oldest outcomes go.
+/// Whether it was said that the oldest outcomes go, which they still do.
 #[derive(Default)]
 pub(in crate::commands::fleet) struct OutcomesRoom {
     is_said: Cell<bool>,
@@ -20,12 +20,18 @@ impl OutcomesRoom {
         match outcomes.room().await {
             Ok(room) => {
                 let why = in_words(outcomes.name(), room, now_s);
-                if let Some(why) = why.filter(|_| !self.is_said.replace(true)) {
+                if let Some(why) = self.unless_said(why) {
                     screen::say(format_args!("goodput: {why}"));
                 }
             }
             Err(why) => tracing::debug!("{why}"),
         }
+    }
+
+    /// What is to be said, unless it was said. Once there is room again, it may be said again.
+    fn unless_said(&self, why: Option<String>) -> Option<String> {
+        let was_said = self.is_said.replace(why.is_some());
+        why.filter(|_| !was_said)
     }
 }
 
@@ -54,5 +60,14 @@ mod tests {
         assert!(said.ends_with("nats stream edit S --max-bytes 4000"), "{said}");
         let unbounded = Room { most_bytes: None, ..room(u64::MAX) };
         assert_eq!(in_words("S", unbounded, 0.0), None);
+    }
+
+    #[test]
+    fn it_is_said_once_until_there_was_room_again() {
+        let room = OutcomesRoom::default();
+        let full = || Some("full".to_owned());
+        let said =
+            [full(), full(), None, full(), full()].map(|why| room.unless_said(why).is_some());
+        assert_eq!(said, [true, false, false, true, false]);
     }
 }

@@ -296,12 +296,20 @@ impl Testing<'_> {
         self.given_up(task, format!("the agent {near} gave no answer within {seconds} s")).await
     }
 
-    /// Gives a task up, unless it has an outcome meanwhile. An agent that takes the task later finds this one.
+    /// Gives a task up, unless it has an outcome meanwhile. An agent that takes the task later finds this one, and one that has
+    /// begun it is found here, unless a copy of the streams was behind.
     async fn given_up(&self, task: &Task, why: String) -> Result<AtHand<'_>> {
         self.fence.check().await?;
         let why = why.chars().take(MAX_REASON_CHARS).collect();
         let (outcomes, place) = (&self.places.outcomes, place(task)?);
-        outcomes.put_once(&place, &Outcome::new(&task.id, COORDINATOR, End::Reason(why))).await?;
+        let outcome = Outcome::new(&task.id, COORDINATOR, End::Reason(why));
+        if outcomes.put_once(&place, &outcome).await? {
+            match self.places.begun.entry(&place).await {
+                Ok(Some(_)) => screen::say(format_args!("goodput: {}", perhaps_begun(task))),
+                Ok(None) => {}
+                Err(why) => tracing::debug!("{why}"),
+            }
+        }
         let found = self.at_hand(&place).await?;
         found.ok_or_else(|| anyhow!("the outcome of {} is gone", task.id))
     }
@@ -313,6 +321,14 @@ fn until_the_next_look(wait_s: f64) -> Duration {
     Duration::try_from_secs_f64(wait_s).map_or(LOOK, |wait| wait.min(LOOK))
 }
 
+/// A test that is given up, and that its agent may measure all the same.
+fn perhaps_begun(task: &Task) -> String {
+    let (near, pair) = (&task.near, format!("{} → {}", task.sender(), task.receiver()));
+    format!(
+        "the agent {near} may just have begun the test {pair}, which was given up; if so, only the history of {near} gets its record"
+    )
+}
+
 /// Where the outcome of a task is.
 fn place(task: &Task) -> Result<String> {
     Ok(of_task(&word(&task.near)?, &task.id))
@@ -321,6 +337,14 @@ fn place(task: &Task) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_test_that_was_given_up_and_may_have_begun_is_said() {
+        let mesh = Mesh::parse("x", "[site.a]\n[site.b]\ntarget = \"b\"\n").unwrap();
+        let task = goodput_fleet::task_between(&mesh, "t", "a", "b").unwrap();
+        let said = perhaps_begun(&task);
+        assert!(said.contains("the agent a may just have begun the test a → b"), "{said}");
+    }
 
     #[test]
     fn the_time_is_looked_at_each_minute_however_long_is_waited() {

@@ -130,18 +130,26 @@ impl Saving {
         None
     }
 
-    /// The record of a task that was saved before, or waits. None: there is none, or nobody knows.
-    pub async fn record_of(&self, task: &str) -> Option<Record> {
-        let waits = self.waiting.all().ok()?.into_iter().find(|waits| waits.task == task);
-        if let Some(record) = waits.and_then(|waits| self.waiting.read(&waits).ok()?) {
-            return Some(record);
+    /// The record of a task that was saved before, or waits.
+    ///
+    /// # Errors
+    /// Nobody knows whether there is one: the history gives no answer, or what waits can't be read.
+    pub async fn record_of(&self, task: &str) -> Result<Option<Record>> {
+        if let Some(waits) = self.waiting.all()?.into_iter().find(|waits| waits.task == task)
+            && let Some(record) = self.waiting.read(&waits)?
+        {
+            return Ok(Some(record));
         }
-        let task = task.to_owned();
-        let read = self.history.ask(move |history| match history.with_key(&task)? {
+        let of = task.to_owned();
+        let read = self.history.ask(move |history| match history.with_key(&of)? {
             Some(id) => Ok(Some(history.get(id)?)),
             None => Ok(None),
         });
-        self.history.patiently(PATIENCE, read).await?.ok()?
+        let read = self.history.patiently(PATIENCE, read).await;
+        let read = read.unwrap_or_else(|| Err(Error::msg(Late)));
+        read.with_context(|| {
+            format!("nobody knows whether the history has the record of the task {task}")
+        })
     }
 
     /// Says why the history did not take a record. Only what may pass by itself will be over at some time.
@@ -353,11 +361,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (_file, saving) = with_history(folder.path());
         run(async {
-            assert_eq!(saving.record_of("t-1").await, None);
+            assert_eq!(saving.record_of("t-1").await.unwrap(), None);
             saving.save_record("t-1", Arc::new(record("nas"))).await;
-            assert_eq!(saving.record_of("t-1").await, Some(record("nas")));
+            assert_eq!(saving.record_of("t-1").await.unwrap(), Some(record("nas")));
             saving.waiting.keep("t-2", &record("other")).unwrap();
-            assert_eq!(saving.record_of("t-2").await, Some(record("other")));
+            assert_eq!(saving.record_of("t-2").await.unwrap(), Some(record("other")));
         });
     }
 
@@ -373,8 +381,11 @@ mod tests {
         };
         let saving = Saving::open(HistoryThread::begin(open).unwrap(), folder.path()).unwrap();
         run(async {
+            let why = exit::in_words(&saving.record_of("t-1").await.unwrap_err());
+            assert!(why.contains("nobody knows") && why.contains("it is away"), "{why}");
             saving.save(&outcome("t-1")).await;
             assert!(saving.is_away.get());
+            assert!(saving.record_of("t-1").await.unwrap().is_some(), "it waits here");
             assert!(saving.save_all().await.is_err());
             is_back.send(()).unwrap();
             saving.save(&outcome("t-2")).await;

@@ -1,5 +1,6 @@
 //! Records on this host's disk that its history did not take, until it does.
 
+use std::collections::HashSet;
 use std::fs::{self, DirBuilder};
 use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
@@ -104,17 +105,18 @@ impl Waiting {
     /// than what waits here.
     pub fn take_over(&self, other: &Self) -> Result<()> {
         let mut lean = self.lean.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut own = self.all()?;
+        let own = self.all()?;
+        let mut number = self.next_number(&own, *lean)?;
+        let mut tasks: HashSet<_> = own.into_iter().map(|own| own.task).collect();
         for waits in other.all()? {
-            if own.iter().any(|own| own.task == waits.task) {
+            if !tasks.insert(waits.task.clone()) {
                 other.remove(&waits)?;
                 continue;
             }
-            let number = self.next_number(&own, *lean)?;
             let (from, here) = (other.file(&waits), Waits { number, ..waits });
             let moved = fs::rename(&from, self.file(&here));
             moved.with_context(|| format!("can't move {}", from.display()))?;
-            own.push(here);
+            number += 1;
         }
         self.make_room(&mut lean)
     }
