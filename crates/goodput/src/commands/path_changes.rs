@@ -60,7 +60,7 @@ pub fn events(store: &Store, text: &str) -> Result<Vec<Event>, StoreError> {
     let shifts = store.shifts(text, LISTED)?.into_iter().filter_map(|told| {
         let mut shift: Shifted = read_told(&told)?;
         shift.found.of_host = told.of_host;
-        (!shift.with_goodput).then(|| Event::Shifted(shift.into()))
+        shift.is_said().then(|| Event::Shifted(shift.into()))
     });
     let mut events: Vec<Event> = changes.chain(shifts).collect();
     events.sort_by(|a, b| since(a).cmp(since(b)));
@@ -152,6 +152,7 @@ pub fn explained_shift(
         ratio: [change.ratio.value, change.ratio.low, change.ratio.high],
         with_goodput: false,
         waits: false,
+        passed: false,
         found: change_point(target, change, found),
     }
 }
@@ -307,6 +308,24 @@ mod tests {
         assert_eq!(mark(trip, &[shifted::tests::example()]), Mark::Nothing);
         assert_eq!(shift_point(&test, trip).unwrap().value, 0.01);
         assert_eq!(shift_point(&test, Quantity::Loss), None, "it is unknown");
+    }
+
+    #[test]
+    fn what_the_watch_has_not_said_is_listed_nowhere_and_known_after_a_restart() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&directory.path().join("history.db")).unwrap();
+        let json = include_str!("../report/example/record.json");
+        let record = store.add(&Record::from_json(json).unwrap()).unwrap();
+        let said = shifted::tests::example();
+        let target = said.found.target.clone();
+        for (waits, passed, listed) in [(true, false, 0), (false, true, 0), (false, false, 1)] {
+            let shift = Shifted { waits, passed, ..said.clone() };
+            let event = serde_json::to_string(&shift).unwrap();
+            let told = ToldChange { target: target.clone(), event, of_host: None };
+            store.keep_shift(record, shift.quantity.id(), &told).unwrap();
+            assert_eq!(events(&store, &target).unwrap().len(), listed, "{shift:?}");
+            assert_eq!(own_shifts(&store, &target).unwrap(), [shift]);
+        }
     }
 
     /// How far the local time of day of tests is ahead of UTC, in minutes, and for how many of them.

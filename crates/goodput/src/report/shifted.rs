@@ -29,9 +29,17 @@ pub struct Shifted {
     /// Whether the watch has not said it yet, because the goodput may change with it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waits: bool,
+    /// Whether it had passed before the watch said it: what changed and its return are then both unsaid.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub passed: bool,
 }
 
 impl Shifted {
+    /// Whether it is told as a change of its own. What is not is kept all the same: it is not to be found again.
+    pub fn is_said(&self) -> bool {
+        !(self.with_goodput || self.waits || self.passed)
+    }
+
     /// What the path, or a test, has since, as it follows "the path": `has a round trip 3.1 times as long (2.9 to 3.3 times, 8 tests)`.
     pub fn what(&self) -> String {
         let tests = self.found.tests;
@@ -110,6 +118,19 @@ pub mod tests {
             ratio: [3.1, 2.9, 3.3],
             with_goodput: false,
             waits: false,
+            passed: false,
+        }
+    }
+
+    #[test]
+    fn what_waits_came_with_another_change_or_passed_is_not_said() {
+        assert!(example().is_said());
+        for unsaid in [
+            Shifted { with_goodput: true, ..example() },
+            Shifted { waits: true, ..example() },
+            Shifted { passed: true, ..example() },
+        ] {
+            assert!(!unsaid.is_said(), "{unsaid:?}");
         }
     }
 

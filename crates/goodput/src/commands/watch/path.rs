@@ -214,8 +214,9 @@ impl Path {
         let announced = self.announced(&started);
         let (mut beside, mut waited) = (BTreeSet::new(), Waited::begin());
         let listener = &mut |event: goodput_engine::Event| {
-            announced.iter().for_each(|announced| announced.enter(&event));
+            // First: who follows the test may act on what it hears.
             waited.hear(&event);
+            announced.iter().for_each(|announced| announced.enter(&event));
             // Until its payload begins it may have waited for others, as at a server that takes one at a time.
             if matches!(event, goodput_engine::Event::Began | goodput_engine::Event::Ended) {
                 beside.extend(self.others(announced.as_ref()));
@@ -327,7 +328,7 @@ impl Path {
     }
 
     /// Compares other quantities of a test that [`Path::compare`] has seen. Returns what is said now: what came with a change that
-    /// was said already is only kept, and what the goodput may still change with waits.
+    /// was said already, or has passed, is only kept, and what the goodput may still change with waits.
     pub async fn compare_others(
         &mut self,
         history: &HistoryThread,
@@ -347,9 +348,9 @@ impl Path {
             self.shifts.wait(first, shift);
         }
         let mut said = Vec::new();
-        for (first, shift) in self.shifts.decided(&self.records, self.changed_at, &record.started) {
+        for (first, shift) in self.shifts.decided(&self.records, self.changed_at) {
             self.keep_shift(history, first, &shift).await;
-            said.extend(Some(shift).filter(|shift| !shift.with_goodput));
+            said.extend(Some(shift).filter(Shifted::is_said));
         }
         said
     }

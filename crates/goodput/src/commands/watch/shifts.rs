@@ -1,8 +1,9 @@
 //! The charts of a path's round trip and loss, and when their changes are said.
 //!
-//! One cause is said once. It may change the goodput and other quantities, and no chart knows which one needs the fewest tests
-//! to be certain. So a change of another quantity waits for as many tests as a change of the goodput needs to be found. What
-//! came with that one, or with a change of another quantity that was said, is only kept.
+//! One cause is to be said once. It may change the goodput and other quantities, and no chart knows which one needs the fewest
+//! tests to be certain. So a change of another quantity waits for as many tests as a change of the goodput usually needs to be
+//! found. What came with that one, or with a change of another quantity that was said, is only kept, and so is what has passed
+//! meanwhile. A change of the goodput never waits: if it needs more tests, it is said as well, after the other one.
 
 use goodput_model::Record;
 use goodput_store::{Figures, Tested};
@@ -14,7 +15,7 @@ use crate::report::shifted::Shifted;
 /// How many tests apart a change of the goodput and one of another quantity are the same one: the beginning of each is known
 /// to about four tests.
 const NEAR: usize = 8;
-/// Tests after which a change of the goodput is found, if there is one (`crates/watch/tests/months.rs`).
+/// Tests after which a change of the goodput is usually found, if there is one (`crates/watch/tests/months.rs`).
 const TESTS_TO_FIND: usize = 8;
 
 /// A chart of each quantity.
@@ -42,8 +43,7 @@ impl Shifts {
             tests.iter().rfind(begins).map(|test| test.record)
         };
         let placed = told.iter().filter_map(|shift| Some((first(shift)?, shift)));
-        let was_said = |shift: &Shifted| !shift.waits && !shift.with_goodput;
-        let said = placed.clone().filter(|(_, shift)| was_said(shift));
+        let said = placed.clone().filter(|(_, shift)| shift.is_said());
         let waiting = placed.filter(|(_, shift)| shift.waits);
         Self {
             charts: Quantity::ALL.map(chart),
@@ -57,15 +57,11 @@ impl Shifts {
         self.waiting.push((first, shift));
     }
 
-    /// What waits no more with the newest of `records`, all tests in their order, which began `at` this time: what is said now, and
-    /// what came with the change of the goodput that begins with the test `goodput`, or with what was said of another quantity.
-    pub fn decided(
-        &mut self,
-        records: &[i64],
-        goodput: Option<i64>,
-        at: &str,
-    ) -> Vec<(i64, Shifted)> {
-        let mut decided = Vec::new();
+    /// What waits no more with the newest of `records`, all tests in their order: what is said now, what came with the change of
+    /// the goodput that begins with the test `goodput`, or with what was said of another quantity, and what has passed. Each
+    /// stays as it was found: its time and its figures are those of the test that made it certain.
+    pub fn decided(&mut self, records: &[i64], goodput: Option<i64>) -> Vec<(i64, Shifted)> {
+        let mut decided = self.passed();
         for (first, shift) in std::mem::take(&mut self.waiting) {
             let other = self.said.filter(|(_, quantity)| *quantity != shift.quantity);
             let told = [goodput, other.map(|(first, _)| first)];
@@ -74,14 +70,28 @@ impl Shifts {
                 self.waiting.push((first, shift));
                 continue;
             }
-            let mut shift = Shifted { waits: false, with_goodput, ..shift };
             if !with_goodput {
                 self.said = Some((first, shift.quantity));
-                shift.found.at = at.into();
             }
-            decided.push((first, shift));
+            decided.push((first, Shifted { waits: false, with_goodput, ..shift }));
         }
         decided
+    }
+
+    /// What waits no more because it has passed, with its return: a change that was said now would be wrong already.
+    fn passed(&mut self) -> Vec<(i64, Shifted)> {
+        let takes_back = |later: &Shifted, one: &Shifted| {
+            later.quantity == one.quantity
+                && later.found.takes_back.as_ref() == Some(&one.found.since)
+        };
+        let all = &self.waiting;
+        let has_passed = |(_, one): &(i64, Shifted)| {
+            all.iter().any(|(_, other)| takes_back(other, one) || takes_back(one, other))
+        };
+        let (passed, waiting) = all.iter().cloned().partition(has_passed);
+        self.waiting = waiting;
+        let as_passed = |(first, shift)| (first, Shifted { waits: false, passed: true, ..shift });
+        Vec::into_iter(passed).map(as_passed).collect()
     }
 
     /// Takes the next test. Returns what this test makes certain enough.
@@ -179,7 +189,7 @@ mod tests {
         shifts.wait(100, shift(Quantity::RoundTrip));
         let of_test = |newest: i64| {
             let records: Vec<i64> = (0..=newest).collect();
-            let decided = shifts.decided(&records, goodput(newest), "now");
+            let decided = shifts.decided(&records, goodput(newest));
             decided.into_iter().map(|(_, shift)| (newest, shift.with_goodput)).collect::<Vec<_>>()
         };
         (103..120).flat_map(of_test).collect()
@@ -201,10 +211,47 @@ mod tests {
         shifts.wait(101, shift(Quantity::Loss));
         shifts.wait(106, shift(Quantity::RoundTrip));
         let records: Vec<i64> = (0..120).collect();
-        let decided = shifts.decided(&records, None, "now");
+        let decided = shifts.decided(&records, None);
         let decided: Vec<_> =
             decided.iter().map(|(first, one)| (*first, one.with_goodput)).collect();
         assert_eq!(decided, [(100, false), (101, true), (106, false)]);
+    }
+
+    /// A longer round trip from the test 100 on, and its return from 104 on, if that was found then.
+    fn longer(back: Option<&str>) -> Shifted {
+        let mut one = shift(Quantity::RoundTrip);
+        one.found.since = started(if back.is_some() { 104 } else { 100 });
+        one.found.takes_back = back.map(str::to_owned);
+        one
+    }
+
+    #[test]
+    fn a_change_that_passes_while_it_waits_is_kept_and_neither_it_nor_its_return_is_said() {
+        let records: Vec<i64> = (0..108).collect();
+        let mut shifts = Shifts::restored("nas", &[], &[]);
+        shifts.wait(100, longer(None));
+        assert!(shifts.decided(&records[..107], None).is_empty());
+        shifts.wait(104, longer(Some(&started(100))));
+        let decided = shifts.decided(&records, None);
+        let passed: Vec<_> = decided.iter().map(|(first, one)| (*first, one.passed)).collect();
+        assert_eq!(passed, [(100, true), (104, true)]);
+        assert!(decided.iter().all(|(_, one)| !one.waits && !one.is_said()));
+        assert!(shifts.waiting.is_empty() && shifts.said.is_none());
+        // Of another quantity it is no return.
+        shifts.wait(100, longer(None));
+        let other = Shifted { quantity: Quantity::Loss, ..longer(Some(&started(100))) };
+        shifts.wait(104, other);
+        assert!(shifts.decided(&records, None).iter().all(|(_, one)| !one.passed));
+    }
+
+    #[test]
+    fn what_is_said_is_as_it_was_found() {
+        let mut shifts = Shifts::restored("nas", &[], &[]);
+        let found = longer(None);
+        shifts.wait(100, found.clone());
+        let records: Vec<i64> = (0..108).collect();
+        let said = Shifted { waits: false, ..found };
+        assert_eq!(shifts.decided(&records, None), [(100, said)]);
     }
 
     #[test]
