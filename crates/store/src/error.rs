@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 use rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
+use rustix::fs::{StatVfsMountFlags, statvfs};
+use rustix::io::Errno;
 
 use crate::lock_holder::LockHolder;
 use crate::malformed;
@@ -330,9 +332,21 @@ impl StoreError {
                 Self::Busy { holder: LockHolder::of(&path), doing, path }
             }
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
-                Self::NoPermission { doing, path }
+                Self::unwritable(doing, path, is_on_read_only)
             }
             _ => Self::Sqlite { doing, path, source },
+        }
+    }
+
+    /// SQLite can't write `path`, for which it has one error.
+    fn unwritable(
+        doing: &'static str,
+        path: PathBuf,
+        is_on_read_only: impl Fn(&Path) -> bool,
+    ) -> Self {
+        match is_on_read_only(&path) {
+            true => Self::Unusable { doing, path, source: Errno::ROFS.into() },
+            false => Self::NoPermission { doing, path },
         }
     }
 
@@ -348,9 +362,31 @@ impl StoreError {
     }
 }
 
+/// Whether a file, or its directory if it does not exist, is on a file system that is mounted read-only.
+fn is_on_read_only(path: &Path) -> bool {
+    let of =
+        |path: &Path| statvfs(path).is_ok_and(|of| of.f_flag.contains(StatVfsMountFlags::RDONLY));
+    of(path) || path.parent().is_some_and(of)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_read_only_file_system_is_told_from_a_lack_of_permission() {
+        let of = |is_on_read_only: bool| {
+            let path = PathBuf::from("/data/goodput/history.db");
+            StoreError::unwritable("open", path, |_| is_on_read_only)
+        };
+        let (read_only, refused) = (of(true).to_string(), of(false).to_string());
+        let words = "can't open /data/goodput/history.db: Read-only file system";
+        assert!(read_only.starts_with(words), "{read_only}");
+        assert!(refused.contains("no permission to write there"), "{refused}");
+        assert!(of(true).is_about_writing() && of(false).is_about_writing());
+        let directory = tempfile::tempdir().unwrap();
+        assert!(!is_on_read_only(&directory.path().join("history.db")));
+    }
 
     #[test]
     fn a_refused_record_is_no_history_that_is_away() {

@@ -60,12 +60,19 @@ impl Budget {
         Bytes(self.limit)
     }
 
-    /// Seconds after which nothing is left, if `targets` targets are tested once in every `every_s` seconds and a test costs
-    /// `bytes`; none if this goes on for ever.
-    pub fn lasts_s(&self, every_s: f64, targets: usize, bytes: Bytes) -> Option<f64> {
+    /// Seconds from `now_s` after which nothing is left, if `targets` targets are tested once in every `every_s` seconds and a
+    /// test costs `bytes`; none if the budget of 24 hours suffices for this.
+    pub fn lasts_s(
+        &mut self,
+        now_s: f64,
+        every_s: f64,
+        targets: usize,
+        bytes: Bytes,
+    ) -> Option<f64> {
         let tests = (DAY_S / every_s).max(1.0) * targets.max(1) as f64;
-        let fits = self.limit as f64 / bytes.0.max(1) as f64;
-        (fits < tests).then(|| fits.floor() / targets.max(1) as f64 * every_s)
+        let of = |budget: u64| budget as f64 / bytes.0.max(1) as f64;
+        let left = self.left(now_s).0;
+        (of(self.limit) < tests).then(|| of(left).floor() / targets.max(1) as f64 * every_s)
     }
 
     /// Whether a test that costs `bytes` may begin at `now_s`.
@@ -146,13 +153,18 @@ mod tests {
 
     #[test]
     fn a_schedule_that_costs_more_than_the_budget_uses_it_up_before_the_day_ends() {
-        let budget = Budget::new(Bytes(2_000_000_000));
+        let mut budget = Budget::new(Bytes(2_000_000_000));
+        let share = budget.share(900.0, 10);
         // 500 tests of 21 600.
-        assert_eq!(budget.lasts_s(4.0, 1, Bytes(4_000_000)), Some(2000.0));
-        assert_eq!(budget.lasts_s(4.0, 2, Bytes(4_000_000)), Some(1000.0));
-        assert_eq!(budget.lasts_s(4.0, 1, Bytes(3_000_000_000)), Some(0.0));
-        assert_eq!(budget.lasts_s(900.0, 10, budget.share(900.0, 10)), None);
-        assert_eq!(budget.lasts_s(900.0, 0, Bytes(0)), None);
+        assert_eq!(budget.lasts_s(0.0, 4.0, 1, Bytes(4_000_000)), Some(2000.0));
+        assert_eq!(budget.lasts_s(0.0, 4.0, 2, Bytes(4_000_000)), Some(1000.0));
+        assert_eq!(budget.lasts_s(0.0, 4.0, 1, Bytes(3_000_000_000)), Some(0.0));
+        assert_eq!(budget.lasts_s(0.0, 900.0, 10, share), None);
+        assert_eq!(budget.lasts_s(0.0, 900.0, 0, Bytes(0)), None);
+        // What is spent does not come back before the rest is.
+        budget.spend(-100.0, Bytes(1_600_000_000));
+        assert_eq!(budget.lasts_s(0.0, 4.0, 1, Bytes(4_000_000)), Some(400.0));
+        assert_eq!(budget.lasts_s(0.0, 900.0, 10, share), None, "it suffices day by day");
     }
 
     #[test]

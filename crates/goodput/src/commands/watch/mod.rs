@@ -235,13 +235,15 @@ impl<'a> Watch<'a> {
         let used_bytes = self.budget.used(now_s);
         let schedule = &self.args.schedule;
         let test_bytes = self.paths.iter().filter_map(Path::planned_cost).max();
-        let lasts = |cost| self.budget.lasts_s(schedule.every, self.paths.len(), cost);
+        let targets = self.paths.len();
+        let lasts = |cost| self.budget.lasts_s(now_s, schedule.every, targets, cost);
+        let budget_lasts_s = test_bytes.and_then(lasts);
         self.tell(&Event::Begin {
             targets: self.paths.iter().map(|path| path.text.clone()).collect(),
             every_s: schedule.every,
             budget_bytes: schedule.budget,
             test_bytes,
-            budget_lasts_s: test_bytes.and_then(lasts),
+            budget_lasts_s,
             used_bytes,
         })
     }

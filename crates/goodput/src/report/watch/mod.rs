@@ -27,8 +27,8 @@ pub enum Event {
         /// Bytes that one test costs if nothing is lost; absent if it moves what the path lets through.
         #[serde(skip_serializing_if = "Option::is_none")]
         test_bytes: Option<Bytes>,
-        /// Seconds after which the tests have used up the budget of 24 hours; absent if it suffices, or is not known to be
-        /// too small.
+        /// Seconds after which the tests have used up what is left of the budget of 24 hours; absent if it suffices, or is not
+        /// known to be too small.
         #[serde(skip_serializing_if = "Option::is_none")]
         budget_lasts_s: Option<f64>,
         /// Bytes of the last 24 hours.

@@ -24,9 +24,9 @@ pub fn text_in(event: &Event, zone: &TimeZone) -> String {
         format!("{}  {}  {what}\n", minute(at, zone), plain(target))
     };
     match event {
-        Event::Begin { targets, every_s, budget_bytes, test_bytes, budget_lasts_s, .. } => {
-            begin(targets, *every_s, *budget_bytes, *test_bytes)
-                + &budget_lasts_s.map(too_small).unwrap_or_default()
+        Event::Begin { targets, every_s, budget_bytes, test_bytes, budget_lasts_s, used_bytes } => {
+            let short = budget_lasts_s.map(|lasts_s| too_small(lasts_s, *used_bytes));
+            begin(targets, *every_s, *budget_bytes, *test_bytes) + &short.unwrap_or_default()
         }
         Event::MadeInAnotherWay { target, test } => in_another_way(target, test),
         Event::Late { at, tests, history } => {
@@ -114,15 +114,19 @@ fn interval(seconds: f64) -> String {
     )
 }
 
-/// What is said of a budget that lasts for this time only.
-fn too_small(lasts_s: f64) -> String {
+/// What is said of a budget that lasts for this time only, of which some is used already.
+fn too_small(lasts_s: f64, used: Bytes) -> String {
     let lasts = match lasts_s / 3600.0 {
         hours if hours >= 1.0 => format!("{hours:.1}"),
         _ => Seconds(lasts_s.round()).to_string(),
     };
+    let used = match used {
+        Bytes(0) => String::new(),
+        used => format!(" after the {used} that are used already"),
+    };
     format!(
-        "{}: it lasts for {lasts} of 24 hours, and the tests of the rest are left out; make tests smaller (-n), test less \
-         often (--every), or allow more (--budget)\n",
+        "{}: it lasts for {lasts} of 24 hours{used}, and the tests of the rest are left out; make tests smaller (-n), test \
+         less often (--every), or allow more (--budget)\n",
         bad("the budget is too small for this")
     )
 }
@@ -437,21 +441,25 @@ mod tests {
 
     #[test]
     fn what_a_test_costs_and_that_the_budget_does_not_suffice_are_said_first() {
-        let begin = |test_bytes, budget_lasts_s| {
+        let used = |test_bytes, budget_lasts_s, used| {
             printed(&Event::Begin {
                 targets: vec!["nas".into(), "b\u{202e}".into()],
                 every_s: 4.0,
                 budget_bytes: Bytes(22_000_000_000),
                 test_bytes,
                 budget_lasts_s,
-                used_bytes: Bytes(0),
+                used_bytes: Bytes(used),
             })
         };
+        let begin = |test_bytes, budget_lasts_s| used(test_bytes, budget_lasts_s, 0);
         let short = begin(Some(Bytes(3_333_334)), Some(26_396.0));
         let expected = "watching nas, b\u{fffd}: testing each every 4 s; a test costs 3.33 MB, and more if packets are lost; all \
                         together at most 22 GB in 24 hours\n";
         assert!(short.starts_with(expected), "{short}");
-        assert!(short.contains("too small for this: it lasts for 7.3 of 24 hours"), "{short}");
+        assert!(short.contains("too small for this: it lasts for 7.3 of 24 hours, and"), "{short}");
+        let short = used(Some(Bytes(3_333_334)), Some(400.0), 20_000_000_000);
+        let words = "of 24 hours after the 20 GB that are used already, and";
+        assert!(short.contains(words), "{short}");
         assert_eq!(begin(Some(Bytes(1000)), None).lines().count(), 1);
         assert!(begin(None, None).contains("a test costs what its path lets through;"));
     }
