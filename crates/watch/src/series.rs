@@ -43,6 +43,8 @@ const CHUNK: &str = "chunk_bytes";
 
 /// The value of an option that is not given.
 const NOT_GIVEN: &str = "not given";
+/// The value of an option, or of a part of one, that is off.
+const OFF: &str = "false";
 
 /// What all tests of a series have in common.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -140,12 +142,19 @@ pub fn made_in_another_way(
     let different = |name: &String| {
         let before = value(name, &before, &given_before);
         let since = value(name, &now, &given_now);
-        // A part of an option that is not given, such as how to write a sink, is not asked for either.
-        let is_off = |value: &str| [NOT_GIVEN, "false"].contains(&value);
-        let is_same = before == since || is_off(&before) && is_off(&since);
+        let is_same = before == since
+            || since == OFF && is_part_of_none(name, &given_before)
+            || before == OFF && is_part_of_none(name, &given_now);
         (!is_same).then(|| Difference { what: format!("option {name}"), before, since })
     };
     Some(names.into_iter().filter_map(different).collect())
+}
+
+/// Whether this is a part of an option that is not given, such as how to write a sink: it is not asked for either. An option of
+/// its own may be on if it is not given.
+fn is_part_of_none(name: &str, given: &Options) -> bool {
+    let whole = name.rsplit_once('.').map(|(whole, _)| whole);
+    whole.is_some_and(|whole| !given.keys().any(|other| belongs(other, whole)))
 }
 
 /// The options of a series, with those of its newest test if it may be of the first watches, which wrote only the fields.
@@ -280,6 +289,24 @@ mod tests {
         let said = made_in_another_way((&with_sink, false), &json(&standard), &standard).unwrap();
         assert!(said.iter().any(|one| one.what.contains("sink")), "{said:?}");
         assert!(said.iter().all(|one| one.since != "false"), "{said:?}");
+        let back = made_in_another_way((&standard, false), &json(&with_sink), &with_sink).unwrap();
+        assert!(back.iter().all(|one| one.before != "false"), "{back:?}");
+    }
+
+    #[test]
+    fn an_option_that_is_off_and_one_that_is_not_given_are_different() {
+        let standard = Plan::standard();
+        for (of_all, of_sockets, name) in [
+            (r#"{"observed":false,"#, "", "observed"),
+            ("{", r#","socket":{"observed":false}"#, "socket.observed"),
+        ] {
+            let own = json(&standard);
+            let own = own.strip_prefix('{').unwrap().strip_suffix('}').unwrap();
+            let earlier = format!("{of_all}{own}{of_sockets}}}");
+            let said = made_in_another_way((&standard, false), &earlier, &standard).unwrap();
+            let [one] = &said[..] else { panic!("{said:?}") };
+            assert_eq!((&*one.what, &*one.before), (&*format!("option {name}"), "false"));
+        }
     }
 
     /// The series of the first watches have no options besides the fields.
