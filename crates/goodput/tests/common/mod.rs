@@ -11,6 +11,7 @@ use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use goodput_model::Record;
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use tempfile::TempDir;
 
 pub use kept::records;
@@ -137,6 +138,15 @@ impl Server {
 
     pub fn is_alive(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Does something while no thread of it runs.
+    pub fn while_stopped(&self, act: impl FnOnce()) {
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, Signal::STOP).expect("a child can be stopped");
+        waitpid(Some(pid), WaitOptions::UNTRACED).expect("a child can be waited for");
+        act();
+        kill_process(pid, Signal::CONT).expect("a stopped child can go on");
     }
 
     /// Sends a signal and waits for the end.

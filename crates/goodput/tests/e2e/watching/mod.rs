@@ -7,6 +7,7 @@ mod process;
 mod told;
 
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use goodput_store::Store;
 
@@ -109,26 +110,45 @@ fn a_test_beside_another_measurement_of_this_host_says_so() {
 
 /// Waits until the payload of a test moves that others can follow.
 fn wait_for_payload(home: &Home) {
-    let has_begun = |file: std::io::Result<std::fs::DirEntry>| {
+    wait_for_event(home, "test", "began");
+}
+
+/// Waits until something happened in a run of this command that others can follow.
+fn wait_for_event(home: &Home, command: &str, event: &str) {
+    let words = [format!(r#""command":"{command}""#), format!(r#""event":"{event}""#)];
+    let has_happened = |file: std::io::Result<std::fs::DirEntry>| {
         let text = file.and_then(|file| std::fs::read_to_string(file.path()));
-        text.is_ok_and(|text| text.contains(r#""event":"began""#))
+        text.is_ok_and(|text| words.iter().all(|words| text.contains(words)))
     };
-    goodput_testing::wait_for("a test with payload", || {
+    goodput_testing::wait_for(&format!("{event} in {command}"), || {
         let files = std::fs::read_dir(home.path().join("state/running"));
-        files.is_ok_and(|mut files| files.any(has_begun))
+        files.is_ok_and(|mut files| files.any(has_happened))
     });
 }
 
 /// The server takes one at a time: what the watch waited for is no neighbour of its test.
+///
+/// The wait is longer than what a watch finds usual, however slow this machine is: a second, and four times what the
+/// connection took, which is not more than from the start of the watch until its file has it.
 #[test]
 fn a_test_that_waited_for_its_turn_at_the_server_measured_alone_and_says_that_it_waited() {
     let home = Home::new();
     let server = Server::start(&home, &["--exclusive=queue"]);
-    let long = ["test", &server.address, "--rate", "1mbit", "-t", "4"];
+    let long = ["test", &server.address, "--rate", "1mbit", "-t", "3600"];
     let mut other = home.goodput(&long).stdout(Stdio::null()).spawn().unwrap();
     wait_for_payload(&home);
-    let output = once(&home, &[&server.address], &[]);
-    other.wait().unwrap();
+    let began = Instant::now();
+    let arguments = [&["watch", "--once", &server.address][..], &SMALL].concat();
+    let watch = home.goodput(&arguments).stdout(Stdio::piped()).spawn().unwrap();
+    wait_for_event(&home, "watch", "connected");
+    let connecting = began.elapsed();
+    std::thread::sleep(Duration::from_secs(3) + 4 * connecting);
+    // The server sees that the other test has ended when all of it is gone, also what it told of itself.
+    server.while_stopped(|| {
+        other.kill().unwrap();
+        other.wait().unwrap();
+    });
+    let output = watch.wait_with_output().unwrap();
     let said = stdout(&output);
     assert!(!said.contains("beside") && said.contains(" s after it connected"), "{said}");
 }
