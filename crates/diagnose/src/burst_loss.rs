@@ -142,7 +142,8 @@ mod tests {
     /// 11 of 253 packets lost at 36 segments, then 26 to 126 segments without loss, as measured.
     fn burst(lost: u64, last: u64) -> Option<BurstLoss> {
         let case = Case::path_loss().retransmitted(0.0).tcp(move |tcp, number| {
-            tcp.total_retrans_segments = Some(lost * u64::from(number > 1));
+            let again = lost * u64::from(number > 1);
+            (tcp.total_retrans_segments, tcp.retrans_bytes) = (Some(again), Some(again * 1448));
             tcp.data_segs_out = Some(126 * number);
             tcp.snd_ssthresh_segments =
                 Some(if number > 1 { 26 } else { TcpInfo::INFINITE_SSTHRESH });

@@ -348,7 +348,7 @@ mod tests {
             r#"{"line":"begin","format":2,"pid":9,"host":"ssh://b","access":{"config":null},"identity":["boot"],"#,
             r#""machine":"m","dead_man":7,"mark":"goodput-1"}"#,
             "\n",
-            r#"{"line":"intent","main":{"setting":"link.mtu@eth0","original":"1500","is_original":{"command":{"program":"ip","#,
+            r#"{"line":"intent","main":{"setting":{"end":"near","name":"link.mtu","scope":"eth0"},"original":"1500","is_original":{"command":{"program":"ip","#,
             r#""args":["-j","-p","link","show","dev","eth0"]},"from":null,"line":".*\"mtu\": 1500,"},"#,
             r#""back":[{"program":"ip","args":["link","set","dev","eth0","mtu","1500"]}],"#,
             r#""under_way":{"command":{"program":"ip","args":["-j","-p","link","show","dev","eth0"]},"from":null,"#,

@@ -325,7 +325,8 @@ mod tests {
         // 10 packets at 100 Mbit/s and 20 ms, as measured: 11 of 253 packets, then none.
         let case = |last: u64| {
             Case::path_loss().retransmitted(0.0).without_links().tcp(move |tcp, number| {
-                tcp.total_retrans_segments = Some(11 * u64::from(number > 1));
+                let again = 11 * u64::from(number > 1);
+                (tcp.total_retrans_segments, tcp.retrans_bytes) = (Some(again), Some(again * 1448));
                 tcp.data_segs_out = Some(126 * number);
                 tcp.snd_ssthresh_segments =
                     Some(if number > 1 { 26 } else { TcpInfo::INFINITE_SSTHRESH });

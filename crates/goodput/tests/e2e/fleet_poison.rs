@@ -4,13 +4,12 @@ use std::thread;
 use std::time::Duration;
 
 use goodput_bus::{Bus, Keys, Proof, Server};
-use goodput_fleet::{Announcement, FORMAT, Limits};
-use goodput_model::Host;
+
 use goodput_testing::wait_for;
 use serde_json::{Value, json};
 
 use crate::common::{Home, records, stderr, stdout};
-use crate::fleet_stage::{Agent, Fleet, PAIR};
+use crate::fleet_stage::{Agent, Fleet, PAIR, announcement};
 
 #[test]
 fn an_agent_whose_name_is_written_over_puts_it_there_again() {
@@ -98,17 +97,7 @@ fn impostor(url: String, answer: Value) {
 
 /// Until the bus ends with the test.
 async fn announce(agents: &Keys) {
-    let host = Host { name: "h".into(), kernel: "k".into(), goodput: "0".into(), cpus: 1 };
-    let limits = Limits {
-        max_duration_s: 60.0,
-        max_rate: None,
-        left: None,
-        accepts: None,
-        logs_in: Vec::new(),
-    };
-    let [site, session, since] = ["a", "impostor", "noon"].map(String::from);
-    let (format, trusts, heeds) = (FORMAT, None, Some(u64::MAX));
-    let said = Announcement { format, site, session, host, since, trusts, heeds, limits };
+    let said = announcement("a");
     while agents.put("a", &said).await.is_ok() {
         tokio::time::sleep(Duration::from_secs(1)).await;
     }

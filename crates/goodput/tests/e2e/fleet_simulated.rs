@@ -10,13 +10,12 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use goodput_bus::{Bus, BusError, Keys, Outcomes, Proof, Server};
 use goodput_fleet::places::{AGENTS, OUTCOME, OUTCOMES, TASK, of_task};
-use goodput_fleet::{Announcement, End, FORMAT, KEPT_S, Limits, Outcome, Sealed, Task, word};
-use goodput_model::Host;
+use goodput_fleet::{End, KEPT_S, Outcome, Sealed, Task, word};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::common::{Home, records, stderr, stdout};
-use crate::fleet_stage::Fleet;
+use crate::fleet_stage::{Fleet, announcement};
 
 /// Agents that are announced at the same time.
 const AT_ONCE: usize = 100;
@@ -62,20 +61,6 @@ async fn announce(agents: &Keys, sites: &[String]) -> Result<(), BusError> {
         join_all(put).await.into_iter().collect::<Result<Vec<_>, _>>()?;
     }
     Ok(())
-}
-
-fn announcement(site: &str) -> Announcement {
-    let host = Host { name: site.into(), kernel: "k".into(), goodput: "0".into(), cpus: 1 };
-    let limits = Limits {
-        max_duration_s: 60.0,
-        max_rate: None,
-        left: None,
-        accepts: None,
-        logs_in: Vec::new(),
-    };
-    let [session, since] = [format!("s-{site}"), "noon".into()];
-    let (format, trusts, heeds) = (FORMAT, None, Some(u64::MAX));
-    Announcement { format, site: site.into(), session, host, since, trusts, heeds, limits }
 }
 
 /// The record of a task, with the time by the clock of its near site.

@@ -3,7 +3,8 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, ExitStatus, Output, Stdio};
 
-use goodput_model::Record;
+use goodput_fleet::{Announcement, FORMAT, Limits};
+use goodput_model::{Host, Record};
 use goodput_testing::servers::{Nats, nats_with};
 
 use crate::common::{Home, records};
@@ -155,4 +156,19 @@ impl Drop for Agent {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// What an agent that a test plays says of itself: it can be asked for anything.
+pub fn announcement(site: &str) -> Announcement {
+    let host = Host { name: site.into(), kernel: "k".into(), goodput: "0".into(), cpus: 1 };
+    let limits = Limits {
+        max_duration_s: 60.0,
+        max_rate: None,
+        left: None,
+        accepts: None,
+        logs_in: Vec::new(),
+    };
+    let [session, since] = [format!("s-{site}"), "noon".into()];
+    let (format, trusts, heeds) = (FORMAT, None, Some(u64::MAX));
+    Announcement { format, site: site.into(), session, host, since, trusts, heeds, limits }
 }

@@ -303,9 +303,9 @@ mod tests {
         const JOURNAL: &str = concat!(
             r#"{"line":"begin","format":4,"pid":7,"boot_id":"b","netns":4026531840,"netns_cookie":1}"#,
             "\n",
-            r#"{"line":"intent","setting":"offload.tso@eth0","original":"on","exact":"on","to":"off","link":2}"#,
+            r#"{"line":"intent","setting":{"end":"near","name":"offload.tso","scope":"eth0"},"original":"on","exact":"on","to":"off","link":2}"#,
             "\n",
-            r#"{"line":"effective","setting":"offload.tso@eth0","value":"off"}"#,
+            r#"{"line":"effective","setting":{"end":"near","name":"offload.tso","scope":"eth0"},"value":"off"}"#,
             "\n",
         );
         let text = Text::read(JOURNAL.as_bytes());

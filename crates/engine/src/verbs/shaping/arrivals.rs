@@ -3,10 +3,11 @@
 use goodput_model::{Direction, ETHERNET_HEADER_BYTES, End, EndName, FlowSample, Missing, Plan};
 use goodput_shaping::{Sizes, Train};
 
-use super::train::JOINING;
 use crate::result::dropped::dropped_share;
 use crate::result::measurement::Measurement;
 
+/// The mover that joins datagrams.
+pub(super) const JOINING: &str = "gso";
 /// Largest share of the datagrams that the receiving socket may drop: more would look like a policer.
 const MAX_DROPPED_SHARE: f64 = 0.005;
 /// Most datagrams that the sender joins to one packet: `UDP_MAX_SEGMENTS` (include/linux/udp.h) of Linux 4.18 to 6.8, to which the mover
@@ -77,7 +78,8 @@ fn by_path(train: Train, dropped: u64) -> Result<Train, Missing> {
     let is_much = dropped as f64 > MAX_DROPPED_SHARE * train.sent as f64;
     if is_much && dropped as f64 >= MAX_OWN_LOSS_SHARE * lost as f64 {
         return Err(Missing::because(format!(
-            "the receiving host dropped {dropped} packets before its socket got them, and {lost} datagrams are missing: that              host is too busy, or its receive ring or backlog is too short"
+            "the receiving host dropped {dropped} packets before its socket got them, and {lost} datagrams are missing: that \
+             host is too busy, or its receive ring or backlog is too short"
         )));
     }
     Ok(train)

@@ -14,7 +14,7 @@ use goodput_shaping::{Configured, Train, behind};
 
 use super::ShapingRequest;
 use super::around::TrainFacts;
-use super::arrivals::train;
+use super::arrivals::{JOINING, train};
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
@@ -37,8 +37,6 @@ const BUCKET_FILL_TIME: Duration = Duration::from_millis((REST_S * 1e3) as u64);
 const JOINED_FROM_BITS_PER_S: f64 = 1e9;
 /// The mover that sends datagrams one by one.
 const SINGLE: &str = "copy";
-/// The mover that joins datagrams.
-pub(super) const JOINING: &str = "gso";
 /// An Ethernet frame of 1500 bytes of IP, bits.
 const USUAL_FRAME_BITS: f64 = 1514.0 * 8.0;
 

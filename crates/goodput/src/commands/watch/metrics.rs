@@ -345,7 +345,6 @@ mod tests {
             lost_share: Some(0.0),
             incomplete: None,
             beside: Vec::new(),
-            waited_s: None,
             bytes: Bytes(1000),
             used_bytes: Bytes(3000),
         }

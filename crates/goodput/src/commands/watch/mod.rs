@@ -12,7 +12,6 @@ mod series;
 mod share;
 mod shifts;
 mod turn;
-mod waited;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -105,6 +104,7 @@ enum Ended {
 
 impl<'a> Watch<'a> {
     async fn new(args: &'a WatchArgs, state: Option<PathBuf>) -> Result<Self> {
+        share::check_rate(args)?;
         let history = HistoryThread::begin(history)?;
         history.open().await?;
         let budget = Budget::new(args.schedule.budget);

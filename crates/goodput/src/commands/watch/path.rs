@@ -14,7 +14,6 @@ use goodput_watch::{
 
 use super::series;
 use super::shifts::Shifts;
-use super::waited::Waited;
 use crate::args::MeasureArgs;
 use crate::commands::metered::{self, Ending, Metered, Towards};
 use crate::commands::{measured, path_changes};
@@ -70,8 +69,6 @@ pub struct Run {
     pub bytes: Bytes,
     /// What else goodput measured on this host when its payload began or ended, as commands.
     pub beside: Vec<String>,
-    /// Seconds that the server let it wait, if that was longer than usual.
-    pub waited_s: Option<f64>,
     /// For those who follow it, until this is dropped: the result is then kept.
     _announced: Option<Announced>,
 }
@@ -212,10 +209,8 @@ impl Path {
     ) -> Result<Run, EngineError> {
         let started = measured::now();
         let announced = self.announced(&started);
-        let (mut beside, mut waited) = (BTreeSet::new(), Waited::begin());
+        let mut beside = BTreeSet::new();
         let listener = &mut |event: goodput_engine::Event| {
-            // First: who follows the test may act on what it hears.
-            waited.hear(&event);
             announced.iter().for_each(|announced| announced.enter(&event));
             // Until its payload begins it may have waited for others, as at a server that takes one at a time.
             if matches!(event, goodput_engine::Event::Began | goodput_engine::Event::Ended) {
@@ -238,7 +233,6 @@ impl Path {
             incomplete,
             bytes: test.bytes(),
             beside: beside.into_iter().collect(),
-            waited_s: waited.seconds(),
             _announced: announced,
         })
     }
@@ -381,7 +375,6 @@ impl Path {
             record,
             incomplete: run.incomplete.clone(),
             beside: run.beside.clone(),
-            waited_s: run.waited_s,
             bytes: run.bytes,
             used_bytes: used,
             ..self.shown(&run.record)
@@ -407,7 +400,6 @@ impl Path {
             lost_share: figures.lost_share,
             incomplete: None,
             beside: Vec::new(),
-            waited_s: None,
             bytes: Bytes(0),
             used_bytes: Bytes(0),
         }

@@ -1,7 +1,7 @@
 //! What a test moves so that all targets share the budget.
 
-use anyhow::{Result, bail};
-use goodput_model::{Bytes, Direction};
+use anyhow::{Result, bail, ensure};
+use goodput_model::{Bytes, Direction, Transport};
 use goodput_watch::{Budget, cost_of, payload_of, round_up};
 
 use super::path::Path;
@@ -32,6 +32,22 @@ pub fn payload(args: &WatchArgs, share: Bytes, targets: usize) -> Result<Bytes> 
         );
     }
     Ok(payload)
+}
+
+/// Refuses tests of datagrams as fast as this host sends them. A small one is over in milliseconds: its rate is that of a burst
+/// into the queues on the way.
+///
+/// # Errors
+/// With what to ask for.
+pub fn check_rate(args: &WatchArgs) -> Result<()> {
+    let measure = &args.measure;
+    let is_burst = measure.direction.transport() == Transport::Udp && measure.load.rate.is_none();
+    ensure!(
+        !is_burst,
+        "--udp needs --rate here: without it, a small test is one burst, whose rate says nothing of the path; ask for a rate \
+         that the path should carry, as in --rate 20mbit"
+    );
+    Ok(())
 }
 
 /// Refuses a test that the whole budget is too small for.

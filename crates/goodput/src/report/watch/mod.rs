@@ -183,10 +183,6 @@ pub struct Tested {
     /// What else goodput measured on this host when its payload began or ended, as commands.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<String>,
-    /// Seconds between its connection and its beginning, if that was longer than usual: the server had it wait, as one with
-    /// `--exclusive=queue` does.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub waited_s: Option<f64>,
     /// Bytes that it cost.
     pub bytes: Bytes,
     /// Bytes of all tests of the last 24 hours.

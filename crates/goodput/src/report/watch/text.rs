@@ -147,8 +147,7 @@ fn tested(test: &Tested, zone: &TimeZone) -> String {
     };
     let beside =
         (!test.beside.is_empty()).then(|| format!("  beside {}", plain(&test.beside.join(", "))));
-    let waited = test.waited_s.map(|s| format!("  began {} after it connected", Seconds(s)));
-    let rest: String = [part, beside, waited].into_iter().flatten().collect();
+    let rest: String = [part, beside].into_iter().flatten().collect();
     let target = plain(target);
     format!("{}  {target}  {goodput_bits_per_s}  {limit}{rest}\n", minute(at, zone))
 }
@@ -430,12 +429,11 @@ mod tests {
             lost_share: None,
             incomplete: None,
             beside: vec!["goodput test nas\n".into()],
-            waited_s: Some(2.1),
             bytes: Bytes(1000),
             used_bytes: Bytes(1000),
         }));
-        let words = "8 Mbit/s  receive window (far) most of the time  beside goodput test nas\u{fffd}  began 2.10 s after it \
-             connected\n";
+        let words =
+            "8 Mbit/s  receive window (far) most of the time  beside goodput test nas\u{fffd}\n";
         assert!(text.ends_with(words), "{text}");
     }
 
