@@ -130,7 +130,7 @@ fn wait_for_event(home: &Home, command: &str, event: &str) {
 fn a_test_that_waited_for_its_turn_at_the_server_measured_alone() {
     let home = Home::new();
     let server = Server::start(&home, &["--exclusive=queue"]);
-    let long = ["test", &server.address, "--rate", "1mbit", "-t", "3600"];
+    let long = ["test", &server.address, "--rate", "1mbit", "-t", "60"];
     let mut other = home.goodput(&long).stdout(Stdio::null()).spawn().unwrap();
     wait_for_payload(&home);
     let arguments = [&["watch", "--once", &server.address][..], &SMALL].concat();
