@@ -16,6 +16,7 @@ use crate::error::BusError;
 use crate::reasons::{is_for_room, of_connecting};
 use crate::refusals::{On, Refusals};
 use crate::seed::Seed;
+use crate::streams::Streams;
 
 /// A connection to NATS. After it has begun, it is made again whenever it breaks; what is asked meanwhile fails after some
 /// seconds.
@@ -24,6 +25,8 @@ pub struct Bus {
     pub(crate) client: Client,
     pub(crate) jetstream: Context,
     refusals: Refusals,
+    /// The streams that it has opened.
+    streams: Streams,
     /// What the subjects begin with where it hears answers.
     inbox: String,
     /// Who it is, for people.
@@ -81,10 +84,14 @@ impl Bus {
         {
             return Err(BusError::UserInAddress);
         }
-        let (refusals, user) = (Refusals::new(), proof.user());
-        let heard = refusals.clone();
+        let (refusals, streams, user) = (Refusals::new(), Streams::default(), proof.user());
+        let (heard, opened) = (refusals.clone(), streams.clone());
         let options = ConnectOptions::new().name(name);
-        let options = options.event_callback(move |event| hear(event, heard.clone()));
+        let options = options.event_callback(move |event| {
+            // A server that is back may be one that has lost everything.
+            opened.doubt();
+            hear(event, heard.clone())
+        });
         let options = options.custom_inbox_prefix(inbox);
         let options = match proof {
             Proof::None => options,
@@ -102,7 +109,7 @@ impl Bus {
             BusError::Connect { url: url.to_owned(), why }
         })?;
         let jetstream = async_nats::jetstream::new(client.clone());
-        Ok(Self { client, jetstream, refusals, inbox: inbox.to_owned(), user })
+        Ok(Self { client, jetstream, refusals, streams, inbox: inbox.to_owned(), user })
     }
 
     /// Does what needs rights at these subjects. A request without them has no answer: the server says beside it that it
@@ -145,7 +152,7 @@ impl Bus {
     ) -> Result<T, BusError> {
         tokio::select! {
             biased;
-            done = work => done,
+            done = work => done.inspect_err(|_| self.streams.doubt()),
             refusal = self.refusals.next(&on) => {
                 let (operation, user) = (operation.to_owned(), self.user.clone());
                 Err(BusError::Forbidden { operation, user, refusal })
@@ -158,6 +165,7 @@ impl Bus {
         let name = config.name.clone();
         let subjects = [format!("STREAM.INFO.{name}"), format!("STREAM.CREATE.{name}")];
         let made = self.with_rights(&subjects, &make(&name), self.made(config)).await;
+        let made = made.inspect(|stream| self.streams.note(stream));
         made.map_err(|why| match why {
             BusError::Forbidden { user, refusal, .. }
                 if refusal.subject.ends_with(&subjects[1]) =>
@@ -166,6 +174,17 @@ impl Bus {
             }
             why => why,
         })
+    }
+
+    /// Something is as it can only be if streams are gone: they are looked at soon.
+    pub(crate) fn doubt(&self) {
+        self.streams.doubt();
+    }
+
+    /// Waits until a stream that this connection has opened is gone, or another one has its name: the server was set up anew, or
+    /// someone has removed the stream. Returns its name. Looks only if something has failed.
+    pub async fn lost(&self) -> String {
+        self.streams.lost(&self.jetstream, &self.client).await
     }
 
     async fn made(&self, config: Config) -> Result<Stream, BusError> {

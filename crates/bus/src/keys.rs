@@ -101,7 +101,11 @@ impl Keys {
         let written = async {
             match self.store.update(key, value.into(), revision).await {
                 Ok(revision) => Ok(Some(revision)),
-                Err(why) if why.kind() == UpdateErrorKind::WrongLastRevision => Ok(None),
+                Err(why) if why.kind() == UpdateErrorKind::WrongLastRevision => {
+                    // The bucket may have been made anew.
+                    self.bus.doubt();
+                    Ok(None)
+                }
                 Err(why) => Err(why),
             }
         };

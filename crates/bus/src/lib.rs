@@ -7,6 +7,7 @@
 //! Outcomes  put_once, get, hear               one for each id, whoever is first
 //! Bus       ask ──▶ Questions, tell             without storage
 //! Seed      sign ──▶ Public                     who is who
+//! streams ──▶ Bus::lost                       whether what was opened is still there
 //! refusals, reasons ──▶ BusError              what the server refuses, and what its words mean
 //! ```
 #![forbid(unsafe_code)]
@@ -21,12 +22,13 @@ mod queue;
 mod reasons;
 mod refusals;
 mod seed;
+mod streams;
 mod talk;
 
 pub use connect::{Bus, Proof, Server};
 pub use error::BusError;
 pub use keys::{Entry, Keys};
-pub use outcomes::{Heard, Outcomes, Room};
+pub use outcomes::{Heard, Outcomes, Published, Room};
 pub use queue::{Delivery, Inbox, Queue};
 pub use refusals::{Refusal, Right};
 pub use seed::{NkeyError, Public, Seed};

@@ -49,6 +49,15 @@ impl Bus {
     }
 }
 
+/// An outcome.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Published {
+    /// What was published.
+    pub body: Vec<u8>,
+    /// When it was stored, seconds since 1970, by the clock of the server.
+    pub stored_s: f64,
+}
+
 /// How much room the outcomes have at the server.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Room {
@@ -122,11 +131,14 @@ impl Outcomes {
     ///
     /// # Errors
     /// The server does not answer.
-    pub async fn get(&self, id: &str) -> Result<Option<Vec<u8>>, BusError> {
+    pub async fn get(&self, id: &str) -> Result<Option<Published>, BusError> {
         let operation = self.operation("read", id);
         let found = async {
             match self.stream.direct_get_last_for_subject(self.of(id)).await {
-                Ok(message) => Ok(Some(message.payload.to_vec())),
+                Ok(message) => Ok(Some(Published {
+                    body: message.payload.to_vec(),
+                    stored_s: message.time.unix_timestamp_nanos() as f64 / 1e9,
+                })),
                 Err(why) if why.kind() == DirectGetErrorKind::NotFound => Ok(None),
                 Err(why) => Err(BusError::request(operation.clone())(why)),
             }

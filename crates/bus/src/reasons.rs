@@ -109,7 +109,7 @@ pub(crate) fn of_connecting(kind: ConnectErrorKind, cause: Option<&str>, user: &
 /// Why there is no TLS with a server, if that is what `cause` says: rustls's own words (its `Error`).
 fn of_tls(cause: &str) -> Option<String> {
     if let Some(why) = certificate_in_words(cause) {
-        return Some(format!("{why} (--tls-ca FILE names the authority)"));
+        return Some(format!("{why} (--tls-ca FILE)"));
     }
     if cause.contains("received corrupt message") {
         let why =

@@ -94,12 +94,12 @@ async fn an_id_has_the_outcome_of_whoever_was_first() {
     assert!(!outcomes.put_once("1", &"two").await.unwrap());
     assert_eq!(heard.next().await, b"\"one\"");
     assert!(outcomes.put_once("2", &"two").await.unwrap());
-    assert_eq!(outcomes.get("1").await.unwrap().unwrap(), b"\"one\"");
+    assert_eq!(outcomes.get("1").await.unwrap().unwrap().body, b"\"one\"");
     nats.kill();
     assert!(outcomes.get("1").await.is_err());
     nats.start();
     while outcomes.get("1").await.is_err() {}
-    assert_eq!(outcomes.get("1").await.unwrap().unwrap(), b"\"one\"", "it was stored");
+    assert_eq!(outcomes.get("1").await.unwrap().unwrap().body, b"\"one\"", "it was stored");
     assert!(!outcomes.put_once("1", &"three").await.unwrap());
 }
 
@@ -323,4 +323,17 @@ async fn until<T, E: std::fmt::Display>(mut tried: impl AsyncFnMut() -> Result<T
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+}
+
+/// As if its host was replaced: the connection is made again, and nothing is there.
+#[tokio::test]
+async fn streams_of_a_server_that_was_set_up_anew_are_lost_and_can_be_made_again() {
+    let Some((bus, mut nats, _folder)) = bus().await else { return };
+    bus.keys("B", None).await.unwrap();
+    nats.kill();
+    nats.lose_storage();
+    nats.start();
+    assert_eq!(bus.lost().await, "KV_B");
+    let again = bus.keys("B", None).await.unwrap();
+    assert!(again.create("k", &1).await.unwrap().is_some());
 }

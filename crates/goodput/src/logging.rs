@@ -1,9 +1,14 @@
 //! Everything on standard error besides results.
 
+use std::fmt;
 use std::io::IsTerminal;
 
+use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
+use tracing_subscriber::fmt::FmtContext;
 use tracing_subscriber::prelude::*;
+use tracing_subscriber::registry::LookupSpan;
 
 use crate::screen::Log;
 
@@ -21,12 +26,34 @@ pub fn begin(verbose: u8) {
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(|| Log)
         .with_ansi(std::io::stderr().is_terminal())
-        .with_target(false)
-        .without_time()
-        .compact();
+        .event_format(Plain);
     tracing_subscriber::registry().with(lines.with_filter(filter)).init();
     if let Some(why) = not_understood {
         tracing::warn!("RUST_LOG is ignored: {why}");
+    }
+}
+
+/// Lines like all others of goodput. Only what developers ask for has its level and its place.
+struct Plain;
+
+impl<S, N> FormatEvent<S, N> for Plain
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut out: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let about = event.metadata();
+        out.write_str("goodput: ")?;
+        if *about.level() > Level::INFO {
+            write!(out, "{} {}: ", about.level(), about.target())?;
+        }
+        context.field_format().format_fields(out.by_ref(), event)?;
+        writeln!(out)
     }
 }
 
@@ -49,10 +76,49 @@ fn filter(asked: Option<&str>, verbose: u8) -> (Targets, Option<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{self, Write};
+    use std::sync::{Arc, Mutex};
 
     #[test]
     fn who_did_what_is_logged_by_default() {
         assert!(DEFAULT.contains(&format!("{}=info", goodput_engine::serve::AUDIT)));
+    }
+
+    /// What is written.
+    #[derive(Clone, Default)]
+    struct Kept(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_line_of_the_log_is_like_any_other_one() {
+        let kept = Kept::default();
+        let writer = kept.clone();
+        let lines = tracing_subscriber::fmt::layer()
+            .with_writer(move || writer.clone())
+            .with_ansi(false)
+            .event_format(Plain);
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), || {
+            tracing::warn!("the stream x is full");
+            tracing::info!(peer = 7, "the test begins");
+            tracing::debug!(target: "place", "detail");
+        });
+        let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+        let lines: Vec<_> = text.lines().collect();
+        let all = [
+            "goodput: the stream x is full",
+            "goodput: the test begins peer=7",
+            "goodput: DEBUG place: detail",
+        ];
+        assert_eq!(lines, all);
     }
 
     #[test]

@@ -16,19 +16,19 @@ const MEANINGS: [(&str, &str); 14] = [
     ),
     (
         "UnknownIssuer",
-        "nobody whom this host trusts has signed the server's certificate; name the file of its authority",
+        "this host does not trust the authority that signed the server's certificate; name that authority's own certificate",
     ),
     (
         "BadSignature",
-        "the server's certificate is not signed by the authority that it names; name the file of its present authority",
+        "the server's certificate is not signed by the authority that it names; name that authority's present certificate",
     ),
     (
         "RevocationList",
-        "the list of revoked certificates can't be used; get its authority's present one",
+        "the list of revoked certificates can't be used; get the authority's present list",
     ),
     (
         "revocation list",
-        "the list of revoked certificates is too old; get its authority's present one",
+        "the list of revoked certificates is too old; get the authority's present list",
     ),
     ("Revoked", "the authority has revoked the server's certificate; give the server a new one"),
     (
@@ -117,7 +117,7 @@ mod tests {
     fn what_is_wrong_with_a_certificate_is_said_with_what_to_do() {
         for (wrong, said) in [
             ("Other(OtherError(CaUsedAsEndEntity))", "that of an authority (CA:TRUE)"),
-            ("UnknownIssuer", "name the file of its authority"),
+            ("UnknownIssuer", "name that authority's own certificate"),
             ("Expired", "has expired; renew it"),
             (
                 "certificate expired: verification time 9 (UNIX), but certificate is not valid after 7 (2 seconds ago)",

@@ -31,6 +31,8 @@ pub const COORDINATOR: &str = "coordinator";
 pub const TURN: &str = "turn";
 /// The key whose revision is the token of the newest coordinator.
 pub const FENCE: &str = "fence";
+/// The key that says how far the outcomes of a turn are printed.
+pub const PRINTED: &str = "printed";
 
 /// Where answers come to the coordinator.
 pub const COORDINATOR_INBOX: &str = "_INBOX.coordinator";

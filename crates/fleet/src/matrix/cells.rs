@@ -38,6 +38,8 @@ pub struct Cell<'a> {
     pub is_capped: bool,
     /// How much of an agent's limit the newest test gave, if one held it, percent.
     pub percent_of_limit: Known<u8>,
+    /// Whether the goodput is above the rate that the mesh file expects: the tests cost more than the plan counts.
+    pub is_above_expected: bool,
     /// Whether all tests ended early: the values are of parts of them.
     pub is_partial: bool,
     /// Goodput of that week compared with the week before, percent.
@@ -98,6 +100,7 @@ impl<'a> Cell<'a> {
             limit_at: Known::missing(NO_TEST),
             is_capped: false,
             percent_of_limit: Known::missing(NO_TEST),
+            is_above_expected: false,
             is_partial: false,
             change_percent: Known::missing(NO_TEST),
             age_s: Known::missing(NO_TEST),

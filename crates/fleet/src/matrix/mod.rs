@@ -1,6 +1,7 @@
 //! What the records say of each pair of a mesh, and what explains its slow pairs.
 
 mod cells;
+mod expected;
 mod explain;
 mod fit;
 mod packed;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use super::expected::Expected;
 use super::packed::{Packed, Tests};
 use super::seen::{Observation, Unusable};
 use super::whole::{Matrix, Question};
@@ -21,6 +22,8 @@ pub struct Tally {
     tests: Vec<Packed>,
     /// The pairs that count, in their order; none: all.
     pairs: Option<Vec<[u32; 2]>>,
+    /// What the mesh file expects of them.
+    expected: Expected,
 }
 
 impl Tally {
@@ -36,7 +39,8 @@ impl Tally {
     /// Between the sites of a mesh; only its pairs count.
     pub fn of_mesh(mesh: &Mesh) -> Self {
         let sites = mesh.sites.iter().map(|site| site.name.clone());
-        Self { pairs: mesh.directed_pairs(), ..Self::of(sites) }
+        let expected = Expected::of(mesh);
+        Self { pairs: mesh.directed_pairs(), expected, ..Self::of(sites) }
     }
 
     /// Between all sites that are seen.
@@ -115,7 +119,7 @@ impl Tally {
         }
         let sites: Arc<[String]> = self.sites.names.into();
         let tests = Tests::new(sites.len(), self.limits.names, self.tests);
-        Matrix::new(sites, self.pairs, tests, question)
+        Matrix::new(sites, (self.pairs, self.expected), tests, question)
     }
 
     /// Numbers the sites by their names, whichever was seen first.
@@ -234,6 +238,19 @@ mod tests {
         let [first, second] = &matrix.cells().collect::<Vec<_>>()[..] else { panic!("two pairs") };
         assert_eq!((first.sender, first.receiver, first.tests), ("a", "b", 1));
         assert_eq!((second.sender, second.receiver, second.tests), ("c", "b", 0));
+    }
+
+    #[test]
+    fn a_pair_that_is_faster_than_its_file_expects_is_marked() {
+        let text = |rate| format!("[test]\n{rate}\n[site.a]\n[site.b]\ntarget = \"b\"\n");
+        for (rate, is_above) in [("rate = \"900mbit\"", true), ("rate = \"2gbit\"", false), ("", false)] {
+            let mut tally = Tally::of_mesh(&Mesh::parse("x", &text(rate)).unwrap());
+            tally.add(&test("a", "b", 1));
+            let matrix = tally.matrix(QUESTION);
+            let [there, back] = [matrix.cell(0, 1), matrix.cell(1, 0)];
+            assert_eq!((there.is_above_expected, matrix.has_above_expected()), (is_above, is_above));
+            assert!(!back.is_above_expected, "it has no test");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use goodput_model::Known;
 use serde::{Serialize, Serializer};
 
 use super::cells::Cell;
+use super::expected::Expected;
 use super::explain::{Explanation, explain};
 use super::packed::{Tested, Tests};
 
@@ -32,6 +33,7 @@ pub struct Matrix {
     now_s: f64,
     /// Pairs that count, in their order; none: all.
     wanted: Option<Vec<[u32; 2]>>,
+    expected: Expected,
     /// Cells that have tests.
     pub tested: usize,
     /// Those whose tests an agent's limit capped. They say nothing of what is slow.
@@ -45,17 +47,28 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// `wanted`: the pairs that count, in their order; none: all.
+    /// `wanted`: the pairs that count, in their order; none: all. `expected`: what the mesh file expects of them.
     pub(super) fn new(
         sites: Arc<[String]>,
-        wanted: Option<Vec<[u32; 2]>>,
+        (wanted, expected): (Option<Vec<[u32; 2]>>, Expected),
         tests: Tests,
         question: Question,
     ) -> Self {
         let Question { now_s, slow_percent } = question;
         let Tested { whole: tested, capped, partial } = tests.tested();
         let explanation = explain(&sites, &tests.measured(), slow_percent);
-        Self { sites, tests, now_s, wanted, tested, capped, partial, slow_percent, explanation }
+        Self {
+            sites,
+            tests,
+            now_s,
+            wanted,
+            expected,
+            tested,
+            capped,
+            partial,
+            slow_percent,
+            explanation,
+        }
     }
 
     /// A cell for each pair, row by row: a pair is a sender and a receiver.
@@ -77,9 +90,17 @@ impl Matrix {
 
     /// The cell of a sender and a receiver, by their places in `sites`.
     pub fn cell(&self, sender: usize, receiver: usize) -> Cell<'_> {
-        let pair = [sender, receiver];
-        let names = pair.map(|site| self.sites[site].as_str());
-        Cell::of(&self.tests, pair.map(|site| site as u32), names, self.now_s)
+        let names = [sender, receiver].map(|site| self.sites[site].as_str());
+        let pair = [sender, receiver].map(|site| site as u32);
+        let cell = Cell::of(&self.tests, pair, names, self.now_s);
+        let goodput = cell.goodput_bits_per_s.value();
+        let is_above_expected = goodput.is_some_and(|rate| self.expected.is_exceeded(pair, *rate));
+        Cell { is_above_expected, ..cell }
+    }
+
+    /// Whether a pair is faster than the mesh file expects.
+    pub fn has_above_expected(&self) -> bool {
+        self.expected.is_known() && self.cells().any(|cell| cell.is_above_expected)
     }
 
     /// Each site that sends, with the cell of each site that receives: none of what is no pair.

@@ -63,6 +63,7 @@ impl Cell<'_> {
             _ if self.is_partial => format!("{rate} in a part of a test"),
             _ if self.is_capped => format!("at least {rate}"),
             Some(percent) => format!("{rate}, {percent} % of an agent's limit"),
+            None if self.is_above_expected => format!("{rate}, more than the mesh file expects"),
             None => rate.to_string(),
         })
     }
@@ -125,7 +126,10 @@ impl Cause {
     pub fn claim(&self, slow: usize) -> String {
         let [sender, receiver] =
             [&self.sender, &self.receiver].map(|name| name.as_deref().unwrap_or("?"));
-        let explains = format!("explains {} of {slow} slow pairs", self.explains.len());
+        let explains = match slow {
+            1 => "explains the only slow pair".into(),
+            _ => format!("explains {} of {slow} slow pairs", self.explains.len()),
+        };
         match self.part {
             Part::Sender => format!("{sender}'s sending side {explains}"),
             Part::Receiver => format!("{receiver}'s receiving side {explains}"),
@@ -146,11 +150,16 @@ impl Cause {
 
     /// What most records of the explained pairs name.
     fn witness(&self, naming: Naming<'_>) -> String {
+        let all = self.records.len();
         let Some(most) = self.limits.iter().find(|limit| limit.rule != Verdict::NO_LIMIT) else {
-            return "their newest records name no limit".into();
+            let records = if all == 1 { "its newest record names" } else { "their newest records name" };
+            return format!("{records} no limit");
         };
-        let (all, name) = (self.records.len(), naming(&most.rule));
-        format!("{} of {all} newest records name {name} ({})", most.cells, most.at)
+        let (name, at) = (naming(&most.rule), most.at);
+        match all {
+            1 => format!("its newest record names {name} ({at})"),
+            _ => format!("{} of {all} newest records name {name} ({at})", most.cells),
+        }
     }
 }
 

@@ -60,7 +60,7 @@ fn address(user: Option<&str>, place: &str) -> Result<String, String> {
 }
 
 /// The parts of a place that has a host.
-fn host_and_port(place: &str) -> (&str, Option<u16>) {
+pub(super) fn host_and_port(place: &str) -> (&str, Option<u16>) {
     let (host, port) = match place.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some(parts) => parts,
         // More than one colon is an IPv6 address alone.

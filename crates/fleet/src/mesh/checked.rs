@@ -9,8 +9,9 @@ use toml::Spanned;
 use super::by_ssh::SshServer;
 use super::error::MeshError;
 use super::file::{Directions, File, PairTable, SiteTable, Which};
-use super::server::host_of;
+use super::server::{called, host_of};
 use super::values::Window;
+use crate::span::span;
 
 /// Most sites: a full mesh of them has two million pairs.
 const MAX_SITES: usize = 2000;
@@ -183,11 +184,17 @@ impl Check<'_> {
     fn sites(&self, uplinks: &[String]) -> Result<Vec<Site>, Problem> {
         let tables = &self.file.site.0;
         if !(2..=MAX_SITES).contains(&tables.len()) {
-            let count = tables.len();
+            let sites = match tables.len() {
+                1 => "1 site".into(),
+                count => format!("{count} sites"),
+            };
             let write = "a mesh has 2 to 2000: write a table [site.NAME] for each";
-            return Err((None, format!("the file has {count} sites, but {write}")));
+            return Err((None, format!("the file has {sites}, but {write}")));
         }
-        tables.iter().map(|(name, table)| site(name, table, uplinks)).collect()
+        let sites: Vec<_> =
+            tables.iter().map(|(name, table)| site(name, table, uplinks)).collect::<Result<_, _>>()?;
+        each_once(tables, &sites)?;
+        Ok(sites)
     }
 
     fn pairs(&self, sites: &[Site]) -> Result<Vec<Pair>, Problem> {
@@ -273,8 +280,9 @@ impl Check<'_> {
         if mesh.windows.iter().any(|window| window.length_s() >= round_s) {
             return Ok(());
         }
+        let round = span(round_s);
         let why = format!(
-            "no window has room for a round, which takes {round_s:.0} s; make one longer, or the tests shorter (length)"
+            "no window has room for a round, which takes {round}; make a window longer, or the tests shorter (length)"
         );
         Err((Some(first.span()), why))
     }
@@ -331,6 +339,24 @@ fn site(name: &Spanned<String>, table: &SiteTable, uplinks: &[String]) -> Result
         uplink: uplink.transpose()?,
         budget: table.budget.map(|budget| budget.0),
     })
+}
+
+/// Refuses a host without an agent that two sites name: it would be in two tests at once, and count as two sites.
+fn each_once(tables: &[(Spanned<String>, SiteTable)], sites: &[Site]) -> Result<(), Problem> {
+    let mut named = BTreeMap::new();
+    for ((name, table), site) in tables.iter().zip(sites) {
+        let Some(target) = site.target.as_deref().filter(|_| site.is_foreign) else { continue };
+        if let Some(first) = named.insert(called(target), &site.name) {
+            let server = table.server.as_ref().map(Spanned::span);
+            let span = server.or(table.ssh.as_ref().map(Spanned::span));
+            let why = format!(
+                "the sites {first} and {} are the same server; keep one of them, or correct its address",
+                site.name
+            );
+            return Err((span.or(Some(name.span())), why));
+        }
+    }
+    Ok(())
 }
 
 /// Where a site is called, and what is started there by SSH.
@@ -514,6 +540,7 @@ rate = "100mbit"
                 &["line 7", "server", "99999", "1 to 65535"],
             ),
             ("[site.z]\nserver = \"iperf2://z\"", &["line 7", "iperf2://z", "nuttcp://HOST:PORT"]),
+            ("[site.z]\nserver = \"iperf3://X.example:7\"", &["line 7", "x and z are the same server"]),
             ("[site.b]", &["a and b have no target"]),
         ] {
             let why = problem(&format!("{three}{more}"));

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::by_ssh::host_and_port;
 use super::place::no_place;
 
 /// Protocols whose servers agree to a test before payload moves, and stay for the next one. iperf 2 and ttcp are not
@@ -30,6 +31,20 @@ impl TryFrom<String> for Server {
             all.join(" or ")
         ))
     }
+}
+
+/// A server as it is called, however its address is written: with the usual port if it names none, and the name of its host in
+/// small letters.
+pub(super) fn called(target: &str) -> String {
+    let (protocol, rest) = target.split_once("://").unwrap_or(("", target));
+    let (user, place) = rest.rsplit_once('@').unwrap_or(("", rest));
+    let (host, port) = host_and_port(place);
+    let usual = match protocol {
+        "iperf3" => 5201,
+        "nuttcp" => 5000,
+        _ => 22,
+    };
+    format!("{protocol}://{user}@{}:{}", host.to_lowercase(), port.unwrap_or(usual))
 }
 
 /// The host of a target as typed: without scheme, user, port and file.
@@ -67,6 +82,21 @@ mod tests {
         }
         let why = read("iperf3://x:99999").unwrap_err();
         assert!(why.contains("\"99999\" is no port (1 to 65535)"), "{why}");
+    }
+
+    #[test]
+    fn a_server_is_the_same_however_its_address_is_written() {
+        for (one, other, are_same) in [
+            ("iperf3://H", "iperf3://h:5201", true),
+            ("iperf3://[fe80::1]", "iperf3://[fe80::1]:5201", true),
+            ("iperf3://h:1", "iperf3://h:2", false),
+            ("iperf3://h", "nuttcp://h", false),
+            ("nuttcp://h:5000", "nuttcp://h", true),
+            ("ssh://me@h", "ssh://me@h:22", true),
+            ("ssh://me@h", "ssh://you@h", false),
+        ] {
+            assert_eq!(called(one) == called(other), are_same, "{one} {other}");
+        }
     }
 
     #[test]

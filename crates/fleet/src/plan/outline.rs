@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::budget::{Bought, Payer};
 use super::schedule::{Schedule, cost, schedule};
 use crate::mesh::{Mesh, Pair};
+use crate::span::span;
 
 /// How a mesh will be tested.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -167,10 +168,10 @@ fn doubts(mesh: &Mesh, mesh_s: Option<f64>) -> Vec<String> {
     if mesh_s <= every_s {
         return Vec::new();
     }
+    // Both may be the same when they are rounded.
+    let [mesh, every, over] = [mesh_s, every_s, mesh_s - every_s].map(span);
     vec![format!(
-        "a mesh takes {:.1} h, longer than every {:.1} h: the next mesh begins when the last one ends",
-        mesh_s / 3600.0,
-        every_s / 3600.0
+        "a mesh takes {mesh}, which is {over} longer than `every` allows ({every}): the next one begins when the last one ends"
     )]
 }
 

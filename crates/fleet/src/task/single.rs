@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::language::{from_json, is_id, is_name, knows};
 use crate::mesh::{MAX_LENGTH_S, SshServer};
+use crate::span::span;
 
 /// How long a task may be begun after it was given out, seconds. In this time, it is known whether it was.
 pub const TASK_LIFE_S: f64 = 86_400.0;
@@ -117,12 +118,14 @@ impl Task {
         let left_s = self.expires_s - now_s;
         // A time that is no number is refused, too.
         if left_s.is_nan() || left_s < 0.0 {
-            return Some(format!("the task expired {:.0} s ago, by the clock of NATS", -left_s));
+            let ago = span(-left_s.round());
+            return Some(format!("the task expired {ago} ago, by the clock of NATS"));
         }
         let is_long = left_s > KEPT_S as f64 - TASK_LIFE_S;
         is_long.then(|| {
             format!(
-                "the task may be begun for {left_s:.0} s; nobody knows for so long what was done"
+                "the task may be begun for {}; nobody knows for so long what was done",
+                span(left_s.round())
             )
         })
     }

@@ -42,7 +42,7 @@ fn a_second_agent_of_a_name_is_refused_in_words_and_a_site_without_one_is_named(
     let second = home.run(&["fleet", "agent", "--nats", &url, "--name", "a"]);
     assert_eq!(second.status.code(), Some(2), "{}", stderr(&second));
     let why = stderr(&second);
-    assert!(why.contains("Z agent a: an agent a runs already on host "), "{why}");
+    assert!(why.contains("Z agent a: an agent a already runs on host "), "{why}");
     assert!(why.contains("by its clock") && why.contains("--name"), "{why}");
     let output = fleet.run_to_the_end(&home, &fleet.mesh(PAIR));
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));

@@ -42,7 +42,7 @@ fn an_agent_whose_name_another_one_has_ends_and_names_it() {
     assert_eq!(ended.and_then(|status| status.code()), Some(2), "{}", b.log());
     let log = b.log();
     assert!(
-        log.contains("(on host elsewhere since noon, by its clock) has taken the name b"),
+        log.contains("on host elsewhere since noon (by its clock) has taken the name b"),
         "{log}"
     );
 }

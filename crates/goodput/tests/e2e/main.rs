@@ -26,6 +26,7 @@ mod fleet_failures;
 mod fleet_interrupt;
 mod fleet_kills;
 mod fleet_limits;
+mod fleet_lost;
 mod fleet_poison;
 mod fleet_simulated;
 mod fleet_stage;

@@ -89,6 +89,11 @@ impl Nats {
         self.server = None;
     }
 
+    /// Removes what it has stored, once it is killed.
+    pub fn lose_storage(&self) {
+        std::fs::remove_dir_all(&self.storage).expect("it has stored something");
+    }
+
     /// Starts it again, at the same address.
     pub fn start(&mut self) {
         let (host, port) = (self.address.ip().to_string(), self.address.port().to_string());

@@ -11,7 +11,7 @@ use goodput_fleet::{Announcement, End, FORMAT, Mesh, Outcome, Task, Turn, Wanted
 use goodput_model::plain_char;
 use tokio::time::{sleep, timeout};
 
-use super::coordinator::{Agents, Demand, Lease, Results, Testing, said};
+use super::coordinator::{Agents, Demand, Lease, Printed, Results, Testing, said};
 use super::held::{Held, Lost, Taken};
 use super::in_history::keep;
 use super::mesh_file;
@@ -53,7 +53,11 @@ async fn ask(args: &FleetTestArgs, interrupt: &Interrupt) -> Result<Option<(Task
         return Ok(None);
     };
     let wish = wish?;
-    let outcome = match outcome(&wish, signer.as_ref(), interrupt).await {
+    let outcome = tokio::select! {
+        outcome = outcome(&wish, signer.as_ref(), interrupt) => outcome,
+        lost = wish.desk.places.lost() => Err(lost.context("the test is lost; ask for it again")),
+    };
+    let outcome = match outcome {
         Ok(Some(outcome)) => Some(outcome),
         // Nobody waits for it any more, whatever the reason.
         ended => match withdraw(&wish).await {
@@ -66,7 +70,7 @@ async fn ask(args: &FleetTestArgs, interrupt: &Interrupt) -> Result<Option<(Task
 
 impl Wish {
     async fn of(args: &FleetTestArgs, signer: Option<&Seed>) -> Result<Self> {
-        let desk = Desk::open(&args.nats).await?;
+        let desk = Desk::open(&args.nats, None).await?;
         let mesh = mesh(args, &desk).await?;
         let id = format!("want-{:016x}", rand::random::<u64>());
         let task =
@@ -94,7 +98,8 @@ impl Wish {
 
     /// Its outcome, if there is one.
     async fn found(&self) -> Result<Option<Vec<u8>>, BusError> {
-        self.desk.places.outcomes.get(&self.place).await
+        let found = self.desk.places.outcomes.get(&self.place).await?;
+        Ok(found.map(|outcome| outcome.body))
     }
 
     /// Waits for its outcome, which someone else brings about. Never fails: it asks again.
@@ -281,6 +286,7 @@ async fn alone(
         agents,
         trouble: RefCell::default(),
         room: Testing::room(),
+        printed: Printed::new(&desk.places.turns),
     };
     let work = async {
         loop {

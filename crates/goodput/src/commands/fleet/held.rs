@@ -189,7 +189,7 @@ impl<'a> Held<'a> {
     /// Who has the key meanwhile.
     async fn lost(&self) -> Error {
         let entry = self.keys.entry(self.key).await.ok().flatten();
-        let who = entry.map(|entry| format!(" ({})", holder(&entry))).unwrap_or_default();
+        let who = entry.map(|entry| format!(" {}", holder(&entry))).unwrap_or_default();
         let (key, bucket, expiry_s) = (self.key, self.keys.bucket(), EXPIRY.as_secs());
         Error::msg(Lost(format!(
             "another process{who} has taken the name {key} (bucket {bucket}). This one was cut off from NATS or suspended for \
@@ -300,7 +300,7 @@ fn is_of(entry: &Entry, value: &Value) -> bool {
     session(entry).is_some_and(|session| value["session"] == session)
 }
 
-/// The process that has written this, for people: `on host h since 2026-11-24T14:05:07Z, by its clock`.
+/// The process that has written this, for people: `on host h since 2026-11-24T14:05:07Z (by its clock)`.
 pub(super) fn holder(entry: &Entry) -> String {
     let found: Value = serde_json::from_slice(&entry.value).unwrap_or_default();
     // An agent says more of its host than its name.
@@ -308,7 +308,7 @@ pub(super) fn holder(entry: &Entry) -> String {
     let known = |text: Option<&str>| -> String {
         text.unwrap_or("unknown").chars().take(MAX_SHOWN_CHARS).map(plain_char).collect()
     };
-    format!("on host {} since {}, by its clock", known(host), known(found["since"].as_str()))
+    format!("on host {} since {} (by its clock)", known(host), known(found["since"].as_str()))
 }
 
 /// Longest text of another process that is shown, characters.
@@ -359,8 +359,8 @@ mod tests {
     fn a_holder_is_named_with_its_host_and_whose_clock_counts() {
         let coordinator = r#"{"session":"s","host":"h\u001b","since":"noon"}"#;
         let agent = r#"{"session":"s","host":{"name":"h"},"since":"noon"}"#;
-        assert_eq!(holder(&entry(agent)), "on host h since noon, by its clock");
+        assert_eq!(holder(&entry(agent)), "on host h since noon (by its clock)");
         assert!(!holder(&entry(coordinator)).contains('\u{1b}'));
-        assert_eq!(holder(&entry("poison")), "on host unknown since unknown, by its clock");
+        assert_eq!(holder(&entry("poison")), "on host unknown since unknown (by its clock)");
     }
 }

@@ -55,8 +55,9 @@ pub(super) fn run(args: &FleetKeysArgs) -> Result<Exit> {
 
 fn say(folder: &Path, sites: usize, signer: &str) -> Result<()> {
     let folder = folder.display();
+    let sites = if sites == 1 { "1 site".into() } else { format!("{sites} sites") };
     screen::line(format_args!(
-        "{sites} sites and the coordinator have keys in {folder}\n\
+        "{sites} and the coordinator have keys in {folder}\n\
          NATS: copy {SERVER_FILE} beside its configuration, and name it there:\n    \
          include \"{SERVER_FILE}\"\n\
          coordinator:\n    \

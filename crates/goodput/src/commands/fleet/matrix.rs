@@ -21,7 +21,7 @@ pub(super) fn run(args: &FleetMatrixArgs) -> Result<Exit> {
     let matrix = match matrix {
         Known::Value(matrix) => matrix,
         Known::Missing(why) => bail!(
-            "{why} since {} UTC; take in the results of other hosts with `goodput history import`, or go further back with --since",
+            "{why} since {} UTC; import results of other hosts with `goodput history import`, or go further back with --since",
             args.since
         ),
     };

@@ -1,5 +1,6 @@
 //! The places of a fleet on the bus, and how the bus is reached.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -32,7 +33,7 @@ const OUTCOMES_EXPIRY: Duration = Duration::from_secs(KEPT_S);
 
 /// What outcomes take at most at the server. A record of ten seconds has about 100 kB, and a round of the largest mesh 500 of at
 /// most 1 MB: what no coordinator has read yet never goes.
-const OUTCOMES_BYTES: u64 = 1 << 30;
+pub(super) const OUTCOMES_BYTES: u64 = 1 << 30;
 
 /// The file with the key of a login.
 pub(super) const LOGIN_FILE: &str = "login.nk";
@@ -72,13 +73,31 @@ pub(super) struct Desk {
     pub wanted: Queue,
 }
 
+/// A stream of the fleet is gone, or was made anew: whoever used it opens all places again.
+#[derive(Debug)]
+pub(super) struct Gone(String);
+
+impl fmt::Display for Gone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 impl Places {
-    /// Connects the agent of the site `word`.
+    /// Opens the places of the agent of the site `word`, over this connection if there is one already.
     ///
     /// # Errors
     /// The key or the credentials lack rights, as those of someone else do; otherwise a [`BusError`].
-    pub async fn of_agent(args: &NatsArgs, site: &str, word: &str) -> Result<Self> {
-        let opened = Self::open(args, &format!("goodput agent {site}"), &inbox(word)).await;
+    pub async fn of_agent(
+        args: &NatsArgs,
+        site: &str,
+        word: &str,
+        bus: Option<&Bus>,
+    ) -> Result<Self> {
+        let opened = match bus {
+            Some(bus) => Self::on(bus.clone()).await,
+            None => Self::open(args, &format!("goodput agent {site}"), &inbox(word)).await,
+        };
         opened.map_err(|why| {
             let whose = format!("the agent of {site}");
             let change = "or start the agent with the name of the key's site (--name)";
@@ -86,7 +105,7 @@ impl Places {
         })
     }
 
-    /// Connects, and makes what is not there yet. `name` is how the tools of NATS show the connection.
+    /// Connects, and opens the places. `name` is how the tools of NATS show the connection.
     async fn open(args: &NatsArgs, name: &str, inbox: &str) -> Result<Self> {
         let creds = args.creds.as_deref();
         let creds =
@@ -102,7 +121,11 @@ impl Places {
             // The library would only say that it can't connect.
             secret_file::read_open(file, "the certificates of --tls-ca")?;
         }
-        let bus = Bus::connect(Server { url, proof, authority, name, inbox }).await?;
+        Self::on(Bus::connect(Server { url, proof, authority, name, inbox }).await?).await
+    }
+
+    /// Opens the places, and makes what is not there yet.
+    async fn on(bus: Bus) -> Result<Self> {
         let tasks_expiry = Duration::from_secs_f64(TASK_LIFE_S);
         Ok(Self {
             agents: bus.keys(AGENTS, Some(EXPIRY)).await?,
@@ -113,22 +136,34 @@ impl Places {
             bus,
         })
     }
+
+    /// Waits until a stream of these places is gone: nothing here works from then on.
+    pub async fn lost(&self) -> Error {
+        let stream = self.bus.lost().await;
+        Error::msg(Gone(format!(
+            "NATS no longer has the stream {stream} as it was: the server was set up anew, or someone has removed the stream. All \
+             streams of the fleet are opened again"
+        )))
+    }
 }
 
 impl Desk {
-    /// Connects a coordinator.
+    /// Opens the places of a coordinator, over this connection if there is one already.
     ///
     /// # Errors
     /// The key or the credentials lack rights, as those of a site do; otherwise a [`BusError`].
-    pub async fn open(args: &NatsArgs) -> Result<Self> {
-        Self::opened(args).await.map_err(|why| {
+    pub async fn open(args: &NatsArgs, bus: Option<&Bus>) -> Result<Self> {
+        Self::opened(args, bus).await.map_err(|why| {
             let key = format!("{COORDINATOR_FOLDER}/{LOGIN_FILE}");
             named(why, args, "the coordinator", &key, "a site's key is for its agent alone")
         })
     }
 
-    async fn opened(args: &NatsArgs) -> Result<Self> {
-        let places = Places::open(args, "goodput coordinator", COORDINATOR_INBOX).await?;
+    async fn opened(args: &NatsArgs, bus: Option<&Bus>) -> Result<Self> {
+        let places = match bus {
+            Some(bus) => Places::on(bus.clone()).await?,
+            None => Places::open(args, "goodput coordinator", COORDINATOR_INBOX).await?,
+        };
         let lease = places.bus.keys(LEASE, Some(EXPIRY)).await?;
         let wanted = places.bus.queue(WANTED, WANT, WANTED_EXPIRY).await?;
         Ok(Self { places, lease, wanted })

@@ -15,19 +15,19 @@ use anyhow::{Context, Result, anyhow, bail};
 use goodput_bus::Seed;
 use goodput_engine::{EngineError, Interrupt};
 use goodput_fleet::places::TURN;
-use goodput_fleet::{Mesh, Next, Turn, next, opens_in_s};
+use goodput_fleet::{Mesh, Next, Tasks, Turn, next, opens_in_s};
 use tokio::time::sleep;
 
 use super::coordinator::{
-    Agents, Demand, FleetMetrics, Folder, Lease, OutcomesRoom, Results, Testing,
+    Agents, Demand, FleetMetrics, Folder, Lease, OutcomesRoom, Printed, Results, Testing,
 };
 use super::fence::taken_over;
 use super::held::{Held, Lost, Taken};
 use super::mesh_file;
-use super::places::{BEAT, Desk, signer};
+use super::places::{BEAT, Desk, Gone, signer};
 use super::trouble::{self, Trouble};
 use super::unless::unless;
-use crate::args::FleetRunArgs;
+use crate::args::{FleetRunArgs, NatsArgs};
 use crate::commands::measured;
 use crate::commands::notifier::Notifier;
 use crate::data_dirs::{place, state_dir};
@@ -101,7 +101,7 @@ struct Stage<'a> {
 impl Stage<'_> {
     async fn coordinate(self, results: &Results<'_>) -> Result<Exit> {
         let Self { args, mesh, text, every_s, signer, address, interrupt } = self;
-        let Some(desk) = unless(interrupt, Desk::open(&args.nats)).await else {
+        let Some(desk) = unless(interrupt, Desk::open(&args.nats, None)).await else {
             return Ok(interrupted(every_s));
         };
         let desk = desk?;
@@ -110,9 +110,9 @@ impl Stage<'_> {
         }
         let notifier = Notifier::connect();
         notifier.notify("READY=1");
-        let (desk, in_turn, room) = (&desk, RefCell::default(), OutcomesRoom::default());
-        let coordinator = Coordinator { desk, mesh, text, every_s, signer, results, in_turn, room };
-        let ended = coordinator.terms(interrupt).await;
+        let (nats, in_turn, room) = (&args.nats, RefCell::default(), OutcomesRoom::default());
+        let coordinator = Coordinator { nats, mesh, text, every_s, signer, results, in_turn, room };
+        let ended = coordinator.terms(desk, interrupt).await;
         notifier.notify("STOPPING=1");
         results.end().await;
         ended
@@ -134,7 +134,7 @@ fn interrupted(every_s: Option<f64>) -> Exit {
 
 /// Who coordinates a mesh whenever nobody else does.
 struct Coordinator<'a> {
-    desk: &'a Desk,
+    nats: &'a NatsArgs,
     mesh: &'a Mesh,
     text: String,
     /// See [`every_s`].
@@ -149,10 +149,18 @@ struct Coordinator<'a> {
 
 impl Coordinator<'_> {
     /// Coordinates whenever nobody else does, until all is done.
-    async fn terms(&self, interrupt: &Interrupt) -> Result<Exit> {
+    async fn terms(&self, mut desk: Desk, interrupt: &Interrupt) -> Result<Exit> {
         let mut trouble = Trouble::default();
         loop {
-            match self.term(interrupt).await {
+            match self.term(&desk, interrupt).await {
+                Err(why) if why.is::<Gone>() => {
+                    screen::say(format_args!("goodput: {why}"));
+                    match unless(interrupt, self.opened_again(&desk)).await {
+                        Some(again) => desk = again?,
+                        None => return Ok(interrupted(self.every_s)),
+                    }
+                    continue;
+                }
                 // A host that was busy or suspended, while another process made one test, is needed again after it.
                 Err(why) if why.is::<Lost>() => {
                     screen::say(format_args!("goodput: {}; standing by", taken_over()));
@@ -170,26 +178,43 @@ impl Coordinator<'_> {
     /// Waits for the lease, and coordinates for as long as it has the lease.
     ///
     /// # Errors
-    /// [`Lost`] if another process has taken it.
-    async fn term(&self, interrupt: &Interrupt) -> Result<Exit> {
+    /// [`Lost`] if another process has taken it, [`Gone`] if NATS no longer has the streams.
+    async fn term(&self, desk: &Desk, interrupt: &Interrupt) -> Result<Exit> {
         let lease = Lease::new();
-        let held = match lease.take(self.desk, interrupt, false).await? {
+        let taken = tokio::select! {
+            taken = lease.take(desk, interrupt, false) => taken?,
+            lost = desk.places.lost() => return Err(lost),
+        };
+        let held = match taken {
             Taken::Held(held) => held,
             // It waits for as long as someone else has it.
             Taken::Rival(_) | Taken::Interrupted => return Ok(interrupted(self.every_s)),
         };
-        let ended = self.coordinated(&lease, &held, interrupt).await;
+        let ended = self.coordinated(desk, &lease, &held, interrupt).await;
         held.release().await;
         ended
     }
 
+    /// The places again, after some of them were gone. While the servers elect their leader, tries again.
+    async fn opened_again(&self, before: &Desk) -> Result<Desk> {
+        let mut trouble = Trouble::default();
+        loop {
+            match Desk::open(self.nats, Some(&before.places.bus)).await {
+                Err(why) if trouble::may_pass(&why) => trouble.pass(why)?,
+                opened => return opened,
+            }
+            sleep(BEAT).await;
+        }
+    }
+
     async fn coordinated(
         &self,
+        desk: &Desk,
         lease: &Lease,
         held: &Held<'_>,
         interrupt: &Interrupt,
     ) -> Result<Exit> {
-        let Self { desk, mesh, signer, results, .. } = *self;
+        let Self { mesh, signer, results, .. } = *self;
         let fence = lease.fence(desk, held).await?;
         screen::say(format_args!("goodput: {}", lease.taken_over(fence.has_predecessor)));
         results.begin_anew();
@@ -208,6 +233,7 @@ impl Coordinator<'_> {
             agents,
             trouble: RefCell::default(),
             room: Testing::room(),
+            printed: Printed::new(&places.turns),
         };
         let (text, in_turn, room) = (&*self.text, &self.in_turn, &self.room);
         let (every_s, revision) = (self.every_s, Cell::new(None));
@@ -216,6 +242,7 @@ impl Coordinator<'_> {
             lost = held.keep() => Err(lost),
             never = demand.collect() => never,
             never = results.watch_agents(&places.agents) => never,
+            gone = places.lost() => Err(gone),
             ended = turns.run() => ended,
         }
     }
@@ -282,7 +309,10 @@ impl Turns<'_> {
                 }
                 Next::GoOn => match last {
                     Some(last) => {
-                        screen::say(format_args!("goodput: going on with the turn {}", last.id));
+                        screen::say(format_args!(
+                            "goodput: going on with the turn {}; what is printed already is not printed again",
+                            last.id
+                        ));
                         last
                     }
                     None => bail!("the bus has lost the turn that was to go on"),
@@ -292,10 +322,13 @@ impl Turns<'_> {
             let look = self.room.look(&self.testing.places.outcomes, now_s);
             unless(self.testing.interrupt, look).await;
             let tasks = goodput_fleet::tasks(mesh, &turn);
-            if !self.write(&turn).await?
-                || !self.testing.test(&tasks).await?
+            if !self.write(&turn).await? || !self.begin_to_print(&turn).await? {
+                return Ok(interrupted(self.every_s));
+            }
+            if !self.testing.test(&tasks).await?
                 || !self.write(&Turn { has_ended: true, ..turn.clone() }).await?
             {
+                self.say_part(&tasks)?;
                 return Ok(interrupted(self.every_s));
             }
             let is_empty = tasks.count() == 0;
@@ -309,6 +342,31 @@ impl Turns<'_> {
                 return Ok(results.exit());
             }
         }
+    }
+
+    /// Looks how much of a turn is printed. While the bus is away, tries again. `false`: the user ended it.
+    async fn begin_to_print(&self, turn: &Turn) -> Result<bool> {
+        let mut trouble = Trouble::default();
+        loop {
+            match unless(self.testing.interrupt, self.testing.printed.begin(&turn.id)).await {
+                None => return Ok(false),
+                Some(Ok(())) => return Ok(true),
+                Some(Err(why)) => trouble.pass(why)?,
+            }
+            if self.interrupted_within(BEAT).await {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Says what there is of a turn that the user ends: to whom was to have it once, also its matrix.
+    fn say_part(&self, tasks: &Tasks<'_>) -> Result<()> {
+        let Testing { results, held, .. } = self.testing;
+        let has_some = results.say_part(tasks.rounds().flatten().flatten());
+        if self.every_s.is_none() && has_some {
+            results.print_matrix(held.now_s())?;
+        }
+        Ok(())
     }
 
     /// Whether someone else has ended the turn that this process was in.

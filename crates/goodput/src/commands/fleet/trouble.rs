@@ -158,6 +158,11 @@ fn is_for_good(why: &Error) -> bool {
     of_bus(why).any(|why| matches!(why, BusError::Forbidden { .. }))
 }
 
+/// Whether the same may succeed later.
+pub(in crate::commands::fleet) fn may_pass(why: &Error) -> bool {
+    of_bus(why).any(BusError::may_pass)
+}
+
 /// Whether it is only that NATS did not answer.
 pub(in crate::commands::fleet) fn is_away(why: &Error) -> bool {
     of_bus(why).any(BusError::is_away)

@@ -23,6 +23,8 @@ const NO_PAIR: &str = "–";
 const AT_LEAST: &str = "≥";
 /// Before what tests gave that ended early.
 const IN_PART: &str = "~";
+/// Before what is more than the mesh file expects.
+const ABOVE: &str = "↑";
 
 /// The most rows of a table: its columns are as wide as its widest row, so all of them are in memory.
 const MOST_ROWS: usize = 1000;
@@ -48,6 +50,10 @@ fn head(matrix: &Matrix) -> String {
     if matrix.partial > 0 {
         let meaning = "each test of this pair ended early, so the pair does not count as tested";
         line(&mut out, "in part", &format!("{IN_PART}: {meaning}"));
+    }
+    if matrix.has_above_expected() {
+        let meaning = "faster than the rate of the mesh file, so tests of this pair cost more than the plan counts";
+        line(&mut out, "above", &format!("{ABOVE}: {meaning}"));
     }
     match &matrix.explanation {
         Known::Missing(why) => line(&mut out, "because", &format!("unknown: {why}")),
@@ -93,7 +99,8 @@ fn grid(matrix: &Matrix, columns: usize) -> impl Iterator<Item = String> {
     let largest = rates.fold(BitRate(0.0), |most, rate| if rate > most { rate } else { most });
     let (scale, unit) = largest.unit();
     let names = matrix.sites.iter().map(|name| width(name)).max().unwrap_or(0);
-    let mark = if matrix.capped + matrix.partial > 0 { width(AT_LEAST) } else { 0 };
+    let has_marks = matrix.capped + matrix.partial > 0 || matrix.has_above_expected();
+    let mark = if has_marks { width(AT_LEAST) } else { 0 };
     let cell_columns = names.max(NUMBER_COLUMNS + mark) + GAP_COLUMNS;
     let room = columns.saturating_sub(names.max(width(unit))) / cell_columns;
     let (sites, room) = (matrix.sites.len(), room.max(1));
@@ -115,10 +122,11 @@ fn grid(matrix: &Matrix, columns: usize) -> impl Iterator<Item = String> {
 fn goodput(matrix: &Matrix, cell: Option<Cell<'_>>, scale: f64) -> String {
     let Some(cell) = cell else { return NO_PAIR.into() };
     let rate = cell.goodput_bits_per_s.value();
-    let mark = match (cell.is_partial, cell.is_capped) {
-        (true, _) => IN_PART,
-        (false, true) => AT_LEAST,
-        (false, false) => "",
+    let mark = match (cell.is_partial, cell.is_capped, cell.is_above_expected) {
+        (true, _, _) => IN_PART,
+        (false, true, _) => AT_LEAST,
+        (false, false, true) => ABOVE,
+        (false, false, false) => "",
     };
     let text = rate.map_or(NO_TEST.into(), |rate| format!("{mark}{}", digits(rate.0 / scale)));
     if matrix.is_slow(&cell) { style::bad(text) } else { text }
@@ -203,7 +211,7 @@ mod tests {
             "c's sending side explains 5 of 6 slow pairs: -5",
             "5 of 5 newest records name sender-cpu (sender)",
             "a → f is a path of its own: -7",
-            "their newest records name no limit",
+            "its newest record names no limit",
         ] {
             assert!(text.contains(words), "{words:?} in {text}");
         }
@@ -224,6 +232,28 @@ mod tests {
         let narrow = plain(grid(&matrix(), 40));
         assert!(narrow.lines().all(|line| line.chars().count() <= 40), "{narrow}");
         assert!(narrow.matches("Mbit/s").count() > 1, "{narrow}");
+    }
+
+    #[test]
+    fn a_pair_above_the_rate_of_the_file_has_a_mark() {
+        let text = "[test]\nrate = \"500mbit\"\n[site.a]\n[site.b]\ntarget = \"b\"\n";
+        let mut tally = goodput_fleet::Tally::of_mesh(&goodput_fleet::Mesh::parse("x", text).unwrap());
+        tally.add(&Observation {
+            record: 1,
+            sender: "a".into(),
+            receiver: "b".into(),
+            at_s: 0.0,
+            goodput: BitRate(9e8),
+            rtt_us: Known::missing("x"),
+            limit: "none".into(),
+            limit_at: Part::Path,
+            share_of_limit: None,
+            is_partial: false,
+        });
+        let matrix = tally.matrix(Question { now_s: 60.0, slow_percent: 10.0 });
+        let text = plain(parts(&matrix, true, 80));
+        assert!(text.contains("↑900") && text.contains("↑: faster than the rate"), "{text}");
+        assert!(text.contains("900 Mbit/s, more than the mesh file expects"), "{text}");
     }
 
     #[test]

@@ -2,3 +2,4 @@
 
 pub mod matrix;
 pub mod plan;
+pub mod turn;

@@ -28,7 +28,8 @@ pub fn text(plan: &FleetPlan, most: u32) -> String {
     }
     let more = plan.rounds.len().saturating_sub(most as usize);
     if more > 0 {
-        line(&mut out, "", &format!("and {more} more rounds (--rounds, or --json for all)"));
+        let more = number(more, "more round");
+        line(&mut out, "", &format!("and {more} (--rounds, or --json for all)"));
     }
     out
 }
@@ -72,10 +73,10 @@ fn time(plan: &FleetPlan) -> String {
     let often = match plan.every_s {
         None => "once".into(),
         Some(every) => format!(
-            "every {}, at most {} a day ({} tests)",
+            "every {}, at most {} a day ({})",
             span(every),
             number(plan.meshes_per_day as usize, "time"),
-            plan.tests_per_day
+            number(plan.tests_per_day as usize, "test")
         ),
     };
     format!("{whole}; a round takes {}; {often}", span(plan.round_s))
@@ -152,7 +153,7 @@ fn of_budget(plan: &FleetPlan, reason: Reason, left: Vec<&LeftOut>) -> Vec<Strin
 pub(super) fn named(texts: impl ExactSizeIterator<Item = String>) -> String {
     let more = texts.len().saturating_sub(SHOWN_PAIRS);
     let shown = texts.take(SHOWN_PAIRS).collect::<Vec<_>>().join(", ");
-    if more > 0 { format!("{shown} and {more} others") } else { shown }
+    if more > 0 { format!("{shown} and {}", number(more, "other")) } else { shown }
 }
 
 #[cfg(test)]

@@ -79,8 +79,9 @@ impl Unsettled {
         if self.until <= now {
             return Known::Over(self.counted.whole());
         }
-        self.looks = self.until.min(now + BEAT);
-        self.pace.until_the_next(self.counted.bytes()).map_or(Known::Nothing, Known::AtMost)
+        let most = self.pace.until_the_next(self.counted.bytes());
+        self.looks = self.until.min(now + self.pace.next_look());
+        most.map_or(Known::Nothing, Known::AtMost)
     }
 }
 
@@ -300,8 +301,8 @@ async fn note(
         open.unsettled.clear();
     }
     let of = (task.id.clone(), listener.caller.clone());
-    let (looks, until) = (Instant::now() + BEAT, listener.closes + SAID);
     let (counted, pace) = (listener.cost.clone(), Pace::default());
+    let (looks, until) = (Instant::now() + pace.next_look(), listener.closes + SAID);
     open.unsettled.insert(of, Unsettled { note, counted, pace, looks, until });
     Ok(())
 }
@@ -330,22 +331,23 @@ mod tests {
     #[test]
     fn a_test_whose_caller_was_killed_counts_with_what_its_server_has_counted() {
         let began = Instant::now();
-        let after = |s| began + Duration::from_secs(s);
+        let after = |s| began + Duration::from_secs_f64(s);
         let counted = Cost::default();
         let mut test = Unsettled {
             note: Note::unkept("x"),
             counted: counted.clone(),
             pace: Pace::default(),
             looks: began,
-            until: after(80),
+            until: after(80.0),
         };
-        assert_eq!((test.known(after(3)), test.looks), (Known::Nothing, after(6)));
+        assert_eq!((test.known(after(0.5)), test.looks), (Known::Nothing, after(1.0)));
         counted.count(500);
-        assert_eq!(test.known(after(6)), Known::AtMost(Bytes(1500)));
-        test.known(after(79));
-        assert_eq!(test.looks, after(80), "no later");
-        assert_eq!(test.known(after(80)), Known::Over(None), "its server was killed, too");
+        assert_eq!(test.known(after(1.0)), Known::AtMost(Bytes(500 + 2 * 1000)));
+        assert_eq!(test.looks, after(2.0));
+        test.known(after(79.0));
+        assert_eq!(test.looks, after(80.0), "no later");
+        assert_eq!(test.known(after(80.0)), Known::Over(None), "its server was killed, too");
         counted.has_ended();
-        assert_eq!(test.known(after(80)), Known::Over(Some(Bytes(500))));
+        assert_eq!(test.known(after(80.0)), Known::Over(Some(Bytes(500))));
     }
 }

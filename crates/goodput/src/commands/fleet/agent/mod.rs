@@ -28,7 +28,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Error, Result, anyhow, bail};
-use goodput_bus::{BusError, Entry, Heard};
+use goodput_bus::{Bus, Entry, Heard, Public};
 use goodput_engine::{EngineError, Interrupt};
 use goodput_fleet::places::{FENCE, call};
 use goodput_fleet::{Announcement, FORMAT, Limits};
@@ -40,9 +40,9 @@ use self::here::Here;
 use self::outbox::Outbox;
 use self::purse::Purse;
 use super::held::{Held, Taken, holder};
-use super::places::{BEAT, EXPIRY, Places, STORED, trusted, word};
+use super::places::{BEAT, EXPIRY, Gone, Places, STORED, trusted, word};
 use super::saving::Saving;
-use super::trouble::Trouble;
+use super::trouble::{Trouble, may_pass};
 use super::unless::unless;
 use crate::args::FleetAgentArgs;
 use crate::commands::measured;
@@ -98,24 +98,60 @@ struct Stage<'a> {
 
 impl Stage<'_> {
     async fn served(&self, history: HistoryThread) -> Result<Exit> {
-        let Self { args, word, outbox, interrupt, .. } = *self;
+        let Self { args, word, interrupt, .. } = *self;
         let trust = trusted(&args.nats, args.trust.as_deref())?;
         let purse = args.budget.map(|limit| Purse::new(history, &args.name, limit));
+        let Some(mut places) = places(args, word, interrupt, None).await? else {
+            return Ok(Exit::Fine);
+        };
+        let notifier = Notifier::connect();
+        loop {
+            let ended = self.session(&places, trust.clone(), purse.clone(), &notifier).await;
+            let lost = match ended {
+                Err(why) if why.is::<Gone>() => why,
+                ended => {
+                    notifier.notify("STOPPING=1");
+                    return ended.map(|()| Exit::Fine);
+                }
+            };
+            screen::say(format_args!("goodput: {lost}"));
+            places = match self::places(args, word, interrupt, Some(&places.bus)).await? {
+                Some(places) => places,
+                None => return Ok(Exit::Fine),
+            };
+        }
+    }
+
+    /// Takes part in tests with these places, until the user ends it.
+    ///
+    /// # Errors
+    /// [`Gone`] if the places no longer exist; also if another agent has the name.
+    async fn session(
+        &self,
+        places: &Places,
+        trust: Option<Public>,
+        purse: Option<Purse>,
+        notifier: &Notifier,
+    ) -> Result<()> {
+        let Self { args, word, outbox, interrupt, .. } = *self;
         let called = Called::open(outbox.folder())?;
-        let Some(places) = places(args, word, interrupt).await? else { return Ok(Exit::Fine) };
         let heed = Heed::open(outbox.folder(), places.turns.identity())?;
         let mut announcement = announcement(args);
         announcement.trusts = trust.as_ref().map(ToString::to_string);
         if let Some(purse) = &purse {
             // A database may be slow.
-            let Some(left) = unless(interrupt, purse.left()).await else { return Ok(Exit::Fine) };
+            let Some(left) = unless(interrupt, purse.left()).await else { return Ok(()) };
             announcement.limits.left = Some(left?.bytes());
         }
         let value = serde_json::to_value(&announcement)?;
-        let held = match Held::take(&places.agents, word, value, interrupt, |_| false).await? {
+        let taken = tokio::select! {
+            taken = Held::take(&places.agents, word, value, interrupt, |_| false) => taken?,
+            lost = places.lost() => return Err(lost),
+        };
+        let held = match taken {
             Taken::Held(held) => held,
-            Taken::Rival(entry) => bail!(taken(&args.name, &entry)),
-            Taken::Interrupted => return Ok(Exit::Fine),
+            Taken::Rival(entry) => bail!(in_use(&args.name, &entry)),
+            Taken::Interrupted => return Ok(()),
         };
         let here = Here {
             site: args.name.clone(),
@@ -126,20 +162,25 @@ impl Stage<'_> {
             access: args.access.access(),
             saving: self.saving,
             trust,
-            places: &places,
+            places,
             held: &held,
             heed,
             called,
             measuring: RefCell::default(),
             turn: Arc::default(),
         };
-        let ended = self.work(&here, announcement).await;
+        let ended = self.work(&here, announcement, notifier).await;
         held.release().await;
-        ended.map(|()| Exit::Fine)
+        ended
     }
 
     /// Takes part in tests until it is interrupted.
-    async fn work(&self, here: &Here<'_>, announcement: Announcement) -> Result<()> {
+    async fn work(
+        &self,
+        here: &Here<'_>,
+        announcement: Announcement,
+        notifier: &Notifier,
+    ) -> Result<()> {
         let Self { args, outbox, interrupt, .. } = *self;
         let asked = async {
             // Whoever finds the name may ask.
@@ -148,31 +189,37 @@ impl Stage<'_> {
         };
         let Some(asked) = unless(interrupt, asked).await else { return Ok(()) };
         let (questions, successors) = asked?;
-        let notifier = Notifier::connect();
         screen::line(format_args!("{} agent {} at {}", now(), args.name, args.nats.nats))?;
         notifier.notify("READY=1");
-        let ended = tokio::select! {
+        tokio::select! {
             lost = here.held.keep() => Err(lost),
             ended = calls::answer(here, questions) => ended,
             ended = tasks::work(here, outbox, interrupt) => ended,
             never = announce(here, announcement, successors) => never,
-        };
-        notifier.notify("STOPPING=1");
-        ended
+            gone = gone(here) => Err(gone),
+        }
     }
 }
 
-/// The places of an agent. While the servers elect their leader, nobody can say what there is: then it waits, and says so.
+/// Waits until the places are gone, and this agent is in no test: the outcome of one that goes on is then on its disk.
+async fn gone(here: &Here<'_>) -> Error {
+    let gone = here.places.lost().await;
+    drop(here.turn.lock().await);
+    gone
+}
+
+/// The places of an agent, over this connection if there is one. While the servers elect their leader, nobody can say what there is: then it waits, and says so.
 /// None: the user ended it.
 async fn places(
     args: &FleetAgentArgs,
     word: &str,
     interrupt: &Interrupt,
+    bus: Option<&Bus>,
 ) -> Result<Option<Places>> {
     let mut trouble = Trouble::default();
     loop {
         let opened = tokio::select! {
-            opened = Places::of_agent(&args.nats, &args.name, word) => opened,
+            opened = Places::of_agent(&args.nats, &args.name, word, bus) => opened,
             () = interrupt.raised() => return Ok(None),
         };
         match opened {
@@ -184,10 +231,6 @@ async fn places(
             () = interrupt.raised() => return Ok(None),
         }
     }
-}
-
-fn may_pass(why: &Error) -> bool {
-    why.downcast_ref().is_some_and(BusError::may_pass)
 }
 
 /// Says which coordinator this agent heeds, and what is left of the budget, as they change; while nobody knows, what was
@@ -256,10 +299,10 @@ fn announcement(args: &FleetAgentArgs) -> Announcement {
 }
 
 /// Why a name can't be had.
-fn taken(name: &str, entry: &Entry) -> String {
+fn in_use(name: &str, entry: &Entry) -> String {
     let (other, expiry_s) = (holder(entry), EXPIRY.as_secs());
     format!(
-        "an agent {name} runs already {other}; end it, or choose another --name (if it has just been killed, its name is \
+        "an agent {name} already runs {other}; end it, or choose another --name (if it has just been killed, its name is \
          free after {expiry_s} s)"
     )
 }

@@ -20,7 +20,7 @@ use super::listener::BEGIN;
 use super::metered::{Metered, Most};
 use super::purse::Pace;
 use super::target::{self, Far};
-use crate::commands::fleet::places::{BEAT, word};
+use crate::commands::fleet::places::word;
 use crate::commands::fleet::saving;
 use crate::commands::spent::Note;
 use crate::far_end::of_started;
@@ -100,7 +100,7 @@ async fn mark<T>(here: &Here<'_>, note: Option<&Note>, test: &Metered<'_>) -> T 
     let Some(note) = note else { return std::future::pending().await };
     let mut pace = Pace::default();
     loop {
-        sleep(BEAT).await;
+        sleep(pace.next_look()).await;
         if let Some(bytes) = pace.until_the_next(test.bytes()) {
             here.mark(note, bytes).await;
         }
@@ -169,7 +169,7 @@ async fn invited(here: &Here<'_>, task: &Task, sealed: &Sealed, target: Target) 
         }
         Answer::Refused(why) => bail!(why),
         Answer::Closed | Answer::Continues(_) => {
-            bail!("the agent {} has answered something else than whether it listens", task.far)
+            bail!("the agent {} gave an unexpected answer to this call", task.far)
         }
     }
 }

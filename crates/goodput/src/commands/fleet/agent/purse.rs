@@ -1,13 +1,17 @@
 //! The budget of an agent: bytes in any 24 hours. The history of its host keeps what was spent, over restarts.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result};
 use goodput_fleet::Left;
 use goodput_model::Bytes;
 
+use crate::commands::fleet::places::BEAT;
 use crate::commands::spent::{Note, of_last_day};
 use crate::history_thread::HistoryThread;
 
 /// What an agent may spend.
+#[derive(Clone)]
 pub(super) struct Purse {
     history: HistoryThread,
     /// Under which its tests are in the history.
@@ -54,22 +58,44 @@ impl Purse {
     }
 }
 
-/// How much a test has cost from one look to the next.
-#[derive(Debug, Default)]
+/// Time to the first look at what a test has cost. The next ones are each twice as far, up to [`BEAT`].
+const FIRST_LOOK: Duration = Duration::from_millis(500);
+
+/// How fast a test has cost something, from one look to the next. They are close together at first: until one has shown
+/// something, a test whose agent is killed counts with all that it could cost.
+#[derive(Debug)]
 pub(super) struct Pace {
     before: u64,
-    /// Between two looks, at most.
-    largest: u64,
+    /// Between two looks, at most, bytes per second.
+    largest: f64,
+    /// From the last look to the next one.
+    step: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { before: 0, largest: 0.0, step: FIRST_LOOK }
+    }
 }
 
 impl Pace {
+    /// Time from this look to the next one.
+    pub fn next_look(&self) -> Duration {
+        self.step
+    }
+
     /// What a test that has cost `bytes` costs at most until the next look: it may become twice as fast. None while nothing is
     /// known of how fast it is.
     pub fn until_the_next(&mut self, bytes: Bytes) -> Option<Bytes> {
-        self.largest = self.largest.max(bytes.0.saturating_sub(self.before));
+        let since = bytes.0.saturating_sub(self.before) as f64;
+        self.largest = self.largest.max(since / self.step.as_secs_f64());
         self.before = self.before.max(bytes.0);
-        let next = self.largest.saturating_mul(2);
-        (self.largest > 0).then(|| Bytes(self.before.saturating_add(next)))
+        if self.largest == 0.0 {
+            return None;
+        }
+        self.step = BEAT.min(2 * self.step);
+        let next = (2.0 * self.largest * self.step.as_secs_f64()) as u64;
+        Some(Bytes(self.before.saturating_add(next)))
     }
 }
 
@@ -98,8 +124,13 @@ mod tests {
     #[test]
     fn a_killed_test_counts_with_what_it_had_cost_and_twice_its_pace() {
         let mut pace = Pace::default();
-        let costs = [0, 0, 100, 400, 450].map(|bytes| pace.until_the_next(Bytes(bytes)));
-        assert_eq!(costs, [None, None, Some(300), Some(1000), Some(1050)].map(|b| b.map(Bytes)));
+        let looks = [0, 0, 100, 400, 450].map(|bytes| {
+            let cost = pace.until_the_next(Bytes(bytes)).map(|bytes| bytes.0);
+            (cost, pace.next_look().as_millis())
+        });
+        let first = [(None, 500), (None, 500), (Some(500), 1000)];
+        assert_eq!(looks[..3], first, "until something is known, it is looked at often");
+        assert_eq!(looks[3..], [(Some(400 + 2 * 300 * 2), 2000), (Some(450 + 2 * 300 * 3), 3000)]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! lease (held) ──▶ fence ──▶ testing: task, signed ──▶ outcome ──▶ results: history (folder: while it is away), lines, metrics
+//!                               │                       printed: how far, for a successor
 //!                               ▲ agents: do they heed this coordinator, does the task fit them
 //!                               ▲ demand: what someone asks for in between
 //! ```
@@ -10,6 +11,7 @@ mod agents;
 mod demand;
 mod folder;
 mod metrics;
+mod printed;
 mod results;
 mod room;
 mod testing;
@@ -32,6 +34,7 @@ pub(super) use agents::Agents;
 pub(super) use demand::Demand;
 pub(super) use folder::Folder;
 pub(super) use metrics::FleetMetrics;
+pub(super) use printed::Printed;
 pub(super) use results::{Results, said};
 pub(super) use room::OutcomesRoom;
 pub(super) use testing::Testing;
@@ -62,7 +65,7 @@ impl Lease {
     pub fn taken_over(&self, has_predecessor: bool) -> String {
         match (&*self.before.borrow(), has_predecessor) {
             (Some(before), _) => {
-                format!("this process is now the coordinator; before, the one {before} was")
+                format!("this process is now the coordinator; its predecessor ran {before}")
             }
             (None, true) => "this process is now the coordinator; its predecessor has ended".into(),
             (None, false) => "this process is now the coordinator".into(),
@@ -103,6 +106,6 @@ mod tests {
         assert_eq!(lease.taken_over(false), "this process is now the coordinator");
         assert!(lease.taken_over(true).ends_with("; its predecessor has ended"));
         lease.before.replace(Some("on host h".into()));
-        assert!(lease.taken_over(true).ends_with("; before, the one on host h was"));
+        assert!(lease.taken_over(true).ends_with("; its predecessor ran on host h"));
     }
 }

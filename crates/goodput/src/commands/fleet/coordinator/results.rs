@@ -1,7 +1,7 @@
 //! The results of a turn: lines as they come, records in the history, and the matrix in the end.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use anyhow::{Error, Result};
@@ -21,6 +21,9 @@ use crate::history_thread::HistoryThread;
 use crate::speaker::now;
 use crate::{report, screen};
 
+/// The most tests of a turn whose names are kept.
+const MOST_NAMED: usize = 1000;
+
 /// What came so far.
 pub(in crate::commands::fleet) struct Results<'a> {
     mesh: &'a Mesh,
@@ -36,6 +39,8 @@ pub(in crate::commands::fleet) struct Results<'a> {
     /// Tests of the turn.
     all: Cell<usize>,
     done: Cell<usize>,
+    /// The ids of those that are done, unless they are too many to be named.
+    made: RefCell<HashSet<String>>,
     without_record: Cell<usize>,
 }
 
@@ -60,7 +65,8 @@ impl<'a> Results<'a> {
 
     /// The same, neither printed nor kept.
     pub fn silent(mesh: &'a Mesh) -> Self {
-        let (seen, began_s, left_out, all, done, without_record) = Default::default();
+        let (seen, began_s, left_out, all, done) = Default::default();
+        let (made, without_record) = Default::default();
         Self {
             mesh,
             saving: None,
@@ -70,6 +76,7 @@ impl<'a> Results<'a> {
             left_out,
             all,
             done,
+            made,
             without_record,
         }
     }
@@ -113,6 +120,7 @@ impl<'a> Results<'a> {
         self.left_out.take();
         self.began_s.set(began_s);
         self.all.set(all);
+        self.made.take();
         self.without_record.set(0);
         self.set_done(0);
     }
@@ -132,10 +140,19 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// Adds the outcome of a task, at `now_s` seconds since 1970 by the clock of the bus.
-    pub async fn add(&self, task: &Task, outcome: &[u8], now_s: f64) -> Result<()> {
+    /// Adds the outcome of a task, at `now_s` seconds since 1970 by the clock of the bus; prints it, unless it `is_printed`.
+    pub async fn add(
+        &self,
+        task: &Task,
+        outcome: &[u8],
+        now_s: f64,
+        is_printed: bool,
+    ) -> Result<()> {
         let (kept, text) = self.taken(task, outcome).await;
         self.set_done(self.done.get() + 1);
+        if self.all.get() <= MOST_NAMED {
+            self.made.borrow_mut().insert(task.id.clone());
+        }
         match kept {
             // What says nothing of the pair is a dot in the matrix.
             Some((id, record)) => match seen_between(&record, id, [&task.near, &task.far]) {
@@ -146,6 +163,9 @@ impl<'a> Results<'a> {
                 Err(why) => *self.left_out.borrow_mut().entry(why).or_default() += 1,
             },
             None => self.without_record.set(self.without_record.get() + 1),
+        }
+        if is_printed {
+            return Ok(());
         }
         print(&format!("{}/{}", self.done.get(), self.all.get()), task, &text)
     }
@@ -205,6 +225,18 @@ impl<'a> Results<'a> {
         }
         let left_out = self.left_out.take();
         Ok(screen::print_fitted(&report::fleet::matrix::left_out(&left_out))?)
+    }
+
+    /// Says how much of a turn is made that the user ends, and what is not: these are its tests. Returns whether anything is.
+    pub fn say_part(&self, tests: impl Iterator<Item = Task>) -> bool {
+        let (done, all) = (self.done.get(), self.all.get());
+        let made = self.made.borrow();
+        let left = (all <= MOST_NAMED).then(|| tests.filter(|task| !made.contains(&task.id)));
+        let left = left.into_iter().flatten();
+        let left: Vec<_> =
+            left.map(|task| format!("{} → {}", task.sender(), task.receiver())).collect();
+        screen::say(format_args!("goodput: {}", report::fleet::turn::part(done, all, &left)));
+        done > 0
     }
 
     /// Tests without a record are a problem.

@@ -6,16 +6,17 @@ use goodput_bus::{Outcomes, Room};
 use goodput_fleet::span;
 use goodput_model::Bytes;
 
+use crate::commands::fleet::places::OUTCOMES_BYTES;
 use crate::screen;
 
-/// Whether it was said that the oldest outcomes go, which they still do.
+/// Whether it was said what is wrong with the room, which still is.
 #[derive(Default)]
 pub(in crate::commands::fleet) struct OutcomesRoom {
     is_said: Cell<bool>,
 }
 
 impl OutcomesRoom {
-    /// Looks, at `now_s` seconds since 1970 by the clock of the bus, and says it once if the oldest go.
+    /// Looks, at `now_s` seconds since 1970 by the clock of the bus, and says it once if the oldest go, or if there is no bound.
     pub async fn look(&self, outcomes: &Outcomes, now_s: f64) {
         match outcomes.room().await {
             Ok(room) => {
@@ -37,7 +38,15 @@ impl OutcomesRoom {
 
 /// What there is to say of this room.
 fn in_words(stream: &str, room: Room, now_s: f64) -> Option<String> {
-    let most = room.most_bytes.filter(|_| room.is_full())?;
+    let Some(most) = room.most_bytes else {
+        return Some(format!(
+            "the outcomes at NATS have no bound (stream {stream}, as an older goodput made it, or because the server had no room to \
+             reserve): they take up to a week of tests. For a bound: nats stream edit {stream} --max-bytes {OUTCOMES_BYTES}"
+        ));
+    };
+    if !room.is_full() {
+        return None;
+    }
     let age = span((now_s - room.oldest_s).max(0.0).round());
     Some(format!(
         "the outcomes at NATS have filled their room ({}, stream {stream}), so the oldest go after {age}; the histories have their \
@@ -58,8 +67,9 @@ mod tests {
         let said = in_words("S", room(990), 1000.0 + 7200.0).unwrap();
         assert!(said.contains("(1 kB, stream S)") && said.contains("after 2 h"), "{said}");
         assert!(said.ends_with("nats stream edit S --max-bytes 4000"), "{said}");
-        let unbounded = Room { most_bytes: None, ..room(u64::MAX) };
-        assert_eq!(in_words("S", unbounded, 0.0), None);
+        let unbounded = Room { most_bytes: None, ..room(0) };
+        let said = in_words("S", unbounded, 0.0).unwrap();
+        assert!(said.ends_with("nats stream edit S --max-bytes 1073741824"), "{said}");
     }
 
     #[test]

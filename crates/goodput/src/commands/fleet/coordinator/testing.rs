@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use futures_util::future::join_all;
-use goodput_bus::Seed;
+use goodput_bus::{Published, Seed};
 use goodput_engine::Interrupt;
 use goodput_fleet::places::of_task;
 use goodput_fleet::{
@@ -18,6 +18,7 @@ use tokio::time::sleep;
 
 use super::agents::{Agents, patience_with};
 use super::demand::{Asked, Demand};
+use super::printed::Printed;
 use super::results::Results;
 use crate::commands::fleet::fence::Fence;
 use crate::commands::fleet::held::Held;
@@ -52,6 +53,8 @@ pub(in crate::commands::fleet) struct Testing<'a> {
     pub trouble: RefCell<Trouble>,
     /// For outcomes that are at hand.
     pub room: Semaphore,
+    /// How far the outcomes of the turn are printed.
+    pub printed: Printed<'a>,
 }
 
 /// Outcomes that are at hand at the same time, each with its record. Hundreds may end at once, and a history may be slow: the
@@ -60,7 +63,7 @@ const MOST_AT_HAND: usize = 16;
 
 /// An outcome that is at hand, as it came.
 struct AtHand<'a> {
-    outcome: Vec<u8>,
+    outcome: Published,
     _room: SemaphorePermit<'a>,
 }
 
@@ -145,7 +148,7 @@ impl Testing<'_> {
             match why.filter(|_| !found.is_old) {
                 Some(why) => self.results.add_refused(&task, &why)?,
                 None => tokio::select! {
-                    added = self.results.add_wanted(&task, &found.at_hand.outcome, found.is_old) => added?,
+                    added = self.results.add_wanted(&task, &found.at_hand.outcome.body, found.is_old) => added?,
                     () = self.interrupt.raised() => return Ok(None),
                 },
             }
@@ -181,8 +184,15 @@ impl Testing<'_> {
                 return Ok(Some(&tests[number..]));
             }
             let Some(found) = self.outcome(task, None).await? else { return Ok(None) };
+            let Published { body, stored_s } = &found.at_hand.outcome;
+            let is_printed = self.printed.was_before(*stored_s);
+            let added = async {
+                self.results.add(task, body, self.held.now_s(), is_printed).await?;
+                self.printed.note(*stored_s).await;
+                anyhow::Ok(())
+            };
             tokio::select! {
-                added = self.results.add(task, &found.at_hand.outcome, self.held.now_s()) => added?,
+                added = added => added?,
                 () = self.interrupt.raised() => return Ok(None),
             }
             let is_old = found.is_old;
