@@ -168,10 +168,11 @@ fn doubts(mesh: &Mesh, mesh_s: Option<f64>) -> Vec<String> {
     if mesh_s <= every_s {
         return Vec::new();
     }
+    let [mesh, every, more] = [mesh_s, every_s, mesh_s - every_s].map(span);
     // Both may be the same when they are rounded.
-    let [mesh, every, over] = [mesh_s, every_s, mesh_s - every_s].map(span);
+    let longer = if mesh == every { format!("{more} longer") } else { "longer".into() };
     vec![format!(
-        "a mesh takes {mesh}, which is {over} longer than `every` allows ({every}): the next one begins when the last one ends"
+        "a mesh takes {mesh}, {longer} than `every` ({every}): the next one begins when the last one ends"
     )]
 }
 
@@ -253,8 +254,23 @@ mod tests {
     fn a_mesh_that_takes_too_long_is_doubted() {
         let mesh = mesh("[test]\nevery = \"1m\"\nwindows = [\"22:00-22:01\"]", 4, "");
         let plan = plan(&mesh);
-        assert!(plan.doubts[0].contains("longer than every"), "{:?}", plan.doubts);
+        assert!(
+            plan.doubts[0].contains("takes 24 h, longer than `every` (60 s)"),
+            "{:?}",
+            plan.doubts
+        );
         assert_eq!(plan.meshes_per_day, 1);
+    }
+
+    #[test]
+    fn a_mesh_that_takes_a_little_too_long_is_doubted_with_by_how_much() {
+        let doubt = |mesh_s, every: &str| {
+            let mesh = mesh(&format!("[test]\nevery = \"{every}\""), 2, "");
+            doubts(&mesh, Some(mesh_s)).join("")
+        };
+        assert!(doubt(21_630.0, "6h").contains("takes 6 h, 30 s longer than `every` (6 h)"));
+        assert!(doubt(24.0, "20s").contains("takes 24 s, longer than `every` (20 s)"));
+        assert_eq!(doubt(24.0, "24s"), "");
     }
 
     proptest! {
