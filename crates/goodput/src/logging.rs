@@ -5,8 +5,8 @@ use std::io::IsTerminal;
 
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::Targets;
-use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
 use tracing_subscriber::fmt::FmtContext;
+use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
 use tracing_subscriber::prelude::*;
 use tracing_subscriber::registry::LookupSpan;
 

@@ -243,12 +243,17 @@ mod tests {
     #[test]
     fn a_pair_that_is_faster_than_its_file_expects_is_marked() {
         let text = |rate| format!("[test]\n{rate}\n[site.a]\n[site.b]\ntarget = \"b\"\n");
-        for (rate, is_above) in [("rate = \"900mbit\"", true), ("rate = \"2gbit\"", false), ("", false)] {
+        for (rate, is_above) in
+            [("rate = \"900mbit\"", true), ("rate = \"2gbit\"", false), ("", false)]
+        {
             let mut tally = Tally::of_mesh(&Mesh::parse("x", &text(rate)).unwrap());
             tally.add(&test("a", "b", 1));
             let matrix = tally.matrix(QUESTION);
             let [there, back] = [matrix.cell(0, 1), matrix.cell(1, 0)];
-            assert_eq!((there.is_above_expected, matrix.has_above_expected()), (is_above, is_above));
+            assert_eq!(
+                (there.is_above_expected, matrix.has_above_expected()),
+                (is_above, is_above)
+            );
             assert!(!back.is_above_expected, "it has no test");
         }
     }

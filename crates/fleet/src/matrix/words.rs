@@ -152,7 +152,8 @@ impl Cause {
     fn witness(&self, naming: Naming<'_>) -> String {
         let all = self.records.len();
         let Some(most) = self.limits.iter().find(|limit| limit.rule != Verdict::NO_LIMIT) else {
-            let records = if all == 1 { "its newest record names" } else { "their newest records name" };
+            let records =
+                if all == 1 { "its newest record names" } else { "their newest records name" };
             return format!("{records} no limit");
         };
         let (name, at) = (naming(&most.rule), most.at);

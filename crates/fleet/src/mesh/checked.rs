@@ -191,8 +191,10 @@ impl Check<'_> {
             let write = "a mesh has 2 to 2000: write a table [site.NAME] for each";
             return Err((None, format!("the file has {sites}, but {write}")));
         }
-        let sites: Vec<_> =
-            tables.iter().map(|(name, table)| site(name, table, uplinks)).collect::<Result<_, _>>()?;
+        let sites: Vec<_> = tables
+            .iter()
+            .map(|(name, table)| site(name, table, uplinks))
+            .collect::<Result<_, _>>()?;
         each_once(tables, &sites)?;
         Ok(sites)
     }
@@ -540,7 +542,10 @@ rate = "100mbit"
                 &["line 7", "server", "99999", "1 to 65535"],
             ),
             ("[site.z]\nserver = \"iperf2://z\"", &["line 7", "iperf2://z", "nuttcp://HOST:PORT"]),
-            ("[site.z]\nserver = \"iperf3://X.example:7\"", &["line 7", "x and z are the same server"]),
+            (
+                "[site.z]\nserver = \"iperf3://X.example:7\"",
+                &["line 7", "x and z are the same server"],
+            ),
             ("[site.b]", &["a and b have no target"]),
         ] {
             let why = problem(&format!("{three}{more}"));

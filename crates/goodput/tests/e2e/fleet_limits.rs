@@ -75,7 +75,10 @@ fn a_budget_holds_in_a_test_and_over_restarts() {
     let output = fleet.run_to_the_end(&home, &mesh);
     let said = stdout(&output);
     assert_eq!(output.status.code(), Some(1), "{said}{}", stderr(&output));
-    assert!(said.contains("1/2  a → b") && said.contains("that the budget of b had left"), "{said}");
+    assert!(
+        said.contains("1/2  a → b") && said.contains("that the budget of b had left"),
+        "{said}"
+    );
     // A test ends before the sample that would exceed the budget, so a rest may be left for others.
     let refused = |said: &str| said.matches("no record: the budget of b has").count();
     let free_again = "left of 30 MB/day (--budget of its own agent)";
@@ -107,7 +110,11 @@ fn a_budget_ends_a_test_with_a_server_that_stands_open_and_the_record_says_so() 
     let home = Home::new();
     let output = fleet.run_to_the_end(&home, &mesh);
     let said = stdout(&output);
-    assert!(said.contains("only a part: it would have cost more than the 10 MB that the budget of a"), "{said}{}", a.log());
+    assert!(
+        said.contains("only a part: it would have cost more than the 10 MB that the budget of a"),
+        "{said}{}",
+        a.log()
+    );
     let kept = records(home.path());
     let why = kept.first().and_then(|record| record.incomplete.as_deref());
     assert!(why.is_some_and(|why| why.contains("the budget of a had left")), "{why:?}");

@@ -237,7 +237,8 @@ mod tests {
     #[test]
     fn a_pair_above_the_rate_of_the_file_has_a_mark() {
         let text = "[test]\nrate = \"500mbit\"\n[site.a]\n[site.b]\ntarget = \"b\"\n";
-        let mut tally = goodput_fleet::Tally::of_mesh(&goodput_fleet::Mesh::parse("x", text).unwrap());
+        let mut tally =
+            goodput_fleet::Tally::of_mesh(&goodput_fleet::Mesh::parse("x", text).unwrap());
         tally.add(&Observation {
             record: 1,
             sender: "a".into(),
