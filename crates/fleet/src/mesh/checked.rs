@@ -247,7 +247,10 @@ impl Check<'_> {
     }
 
     fn named_pair(&self, table: &PairTable, sites: &[Site]) -> Result<Pair, Problem> {
-        let [one, two] = table.sites.get_ref();
+        let [one, two] = &table.sites.get_ref()[..] else {
+            let why = "a pair has two sites, like: sites = [\"a\", \"b\"]";
+            return Err((Some(table.sites.span()), why.into()));
+        };
         let index = |name: &Spanned<String>| {
             let found = sites.iter().position(|site| site.name == *name.get_ref());
             let names = || sites.iter().map(|site| site.name.as_str());
@@ -497,7 +500,8 @@ rate = "100mbit"
             ("uplink = \"berlin\"\nbudget", "uplink = \"berln\"\nbudget", &["line 17", "berlin"]),
             ("[\"c\", \"a\"]", "[\"c\", \"x\"]", &["line 24", "\"x\"", "a, b, c"]),
             ("[\"c\", \"a\"]", "[\"c\", \"c\"]", &["line 24", "two different"]),
-            ("[\"c\", \"a\"]", "[\"c\"]", &["line 24"]),
+            ("[\"c\", \"a\"]", "[\"c\"]", &["line 24", "two sites"]),
+            ("[\"c\", \"a\"]", "[\"c\", \"a\", \"b\"]", &["line 24", "two sites"]),
             ("[site.c]", "[site.\"c d\"]", &["line 20", "no blanks"]),
             ("[site.c]", "[site.a]", &["line 20", "duplicate"]),
             ("rate = \"1gbit\"\n", "", &["line 7", "budget", "rate"]),

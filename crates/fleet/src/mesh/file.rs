@@ -112,8 +112,8 @@ pub(super) enum Directions {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PairTable {
-    /// Its two sites.
-    pub sites: Spanned<[Spanned<String>; 2]>,
+    /// Its two sites. Of more, an array of two would drop the others without a word.
+    pub sites: Spanned<Vec<Spanned<String>>>,
     /// Pairs of a higher priority come first, and keep their tests if the budgets are short.
     #[serde(default)]
     pub priority: i32,

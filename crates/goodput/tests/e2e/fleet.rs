@@ -145,7 +145,7 @@ fn a_mesh_that_can_t_be_read_ends_goodput_web_at_once() {
     let file = file.to_str().unwrap();
     let output = home.run(&["web", "--listen", "127.0.0.1:0", "--mesh", file]);
     assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
-    assert!(stderr(&output).contains("the file has 1 sites"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("the file has 1 site, but"), "{}", stderr(&output));
 }
 
 #[test]
