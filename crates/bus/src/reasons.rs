@@ -51,7 +51,7 @@ const NO_ANSWER: &str =
 const NOBODY: &str = "nobody answers there";
 const SILENT: &str =
     "the server has said nothing for some seconds: it is away, or has no such consumer any more";
-const GONE: &str = "the stream is gone; `goodput fleet run` makes it again";
+const GONE: &str = "the stream is gone; it is looked for, and made again";
 const BROKEN: &str = "the connection to the NATS server broke";
 
 /// Whether this reason, in words, is that the servers of NATS do not answer.
