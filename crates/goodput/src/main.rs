@@ -18,6 +18,7 @@ mod fit;
 mod foreign;
 mod history_thread;
 mod json_lines;
+mod json_text;
 mod key_files;
 mod keyboard;
 mod known_servers;

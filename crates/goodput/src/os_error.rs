@@ -5,7 +5,7 @@ use std::borrow::Cow;
 /// How the standard library begins the number of an error (`impl Display for io::Error`).
 const BEGIN: &str = " (os error ";
 
-/// The text without the numbers of errors. What programs read (records, `--json`) keeps them.
+/// The text without the numbers of errors. Records keep them.
 pub fn without_numbers(text: &str) -> Cow<'_, str> {
     let mut parts = text.split(BEGIN);
     let first = parts.next().unwrap_or_default();

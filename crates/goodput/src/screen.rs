@@ -12,6 +12,7 @@ use goodput_model::{Direction, Plan};
 
 use crate::fit::fit;
 use crate::os_error::without_numbers;
+use crate::report::style::harmless;
 use crate::speaker::signed;
 
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -116,6 +117,7 @@ pub fn line(text: impl Display) -> io::Result<()> {
 pub fn say(text: impl Display) {
     let line = format!("{text}\n");
     let line = without_numbers(&line);
+    let line = harmless(&line);
     let line = signed(&line);
     if ERR.held.load(Ordering::Relaxed) {
         return ERR.add(&line);
@@ -126,7 +128,7 @@ pub fn say(text: impl Display) {
 /// Prints a part of a result, after all waiting output.
 pub fn print(text: &str) -> io::Result<()> {
     OUT.wait();
-    print_now(text)
+    print_now(&harmless(text))
 }
 
 /// Whether a printed line can be redrawn: standard output is a terminal with control sequences. Where `CI` is set,

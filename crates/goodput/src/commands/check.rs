@@ -11,6 +11,7 @@ use super::settings::warn_of_leftovers;
 use crate::args::CheckArgs;
 use crate::data_dirs::state_dir;
 use crate::exit::Exit;
+use crate::json_text;
 use crate::report::test::Detail;
 use crate::{report, screen};
 
@@ -23,7 +24,7 @@ pub fn run(args: &CheckArgs, state: Option<PathBuf>, verbose: bool) -> Result<Ex
     let watch = args.watch.map(Duration::from_secs_f64);
     let report = goodput_engine::check(&args.devices, watch, &measured::now())?;
     if args.json {
-        screen::line(serde_json::to_string_pretty(&report)?)?;
+        screen::line(json_text::indented(&report)?)?;
     } else {
         let detail = Detail { undecided: args.undecided, verbose, ..Detail::default() };
         screen::print_fitted(&report::check::text(&report, detail))?;

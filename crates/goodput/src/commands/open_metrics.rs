@@ -3,15 +3,24 @@
 use std::fmt::{self, Write};
 use std::sync::atomic::AtomicU64;
 
+use goodput_model::plain_char;
 use prometheus_client::encoding::{EncodeLabelValue, LabelValueEncoder};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
 
-/// The value of a label. Targets, and rules of future records, are any text.
+/// The value of a label.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Label(pub String);
+pub struct Label(String);
+
+impl Label {
+    /// Of a target, a site or a rule of a future record, which are any text: what would paint the screen of whoever reads the
+    /// metrics is replaced.
+    pub fn of(text: impl AsRef<str>) -> Self {
+        Self(text.as_ref().chars().map(plain_char).collect())
+    }
+}
 
 impl EncodeLabelValue for Label {
     /// Escapes as OpenMetrics 1.0 requires ("Escaping"); the library writes the text as it is.
@@ -20,7 +29,6 @@ impl EncodeLabelValue for Label {
             match c {
                 '\\' => encoder.write_str("\\\\")?,
                 '"' => encoder.write_str("\\\"")?,
-                '\n' => encoder.write_str("\\n")?,
                 c => encoder.write_char(c)?,
             }
         }
@@ -60,10 +68,16 @@ mod tests {
     use prometheus_client::encoding::text::encode;
 
     #[test]
+    fn a_label_of_a_hostile_peer_paints_no_screen() {
+        let evil = Label::of("a\u{1b}[2J\nb\u{9b}\u{202e}");
+        assert_eq!(evil, Label::of("a\u{fffd}[2J\u{fffd}b\u{fffd}\u{fffd}"));
+    }
+
+    #[test]
     fn what_is_no_longer_known_is_absent() {
         let mut registry = Registry::default();
         let gauges = gauges(&mut registry, "lost", "Share that was lost", "ratio");
-        let labels = vec![("target", Label("nas".into()))];
+        let labels = vec![("target", Label::of("nas"))];
         let text = || {
             let mut text = String::new();
             encode(&mut text, &registry).unwrap();

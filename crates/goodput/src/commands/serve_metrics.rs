@@ -83,7 +83,7 @@ fn register_results(registry: &mut Registry, results: &[LastResult]) {
     );
     for one in results {
         let Some((limit, end, _)) = &one.verdict else { continue };
-        let more = [("limit", Label(limit.clone())), ("end", Label(end.to_string()))];
+        let more = [("limit", Label::of(limit)), ("end", Label::of(end.to_string()))];
         let labels: Labels = of(one).into_iter().chain(more).collect();
         verdicts.get_or_create(&labels).set(1.0);
     }
@@ -95,7 +95,7 @@ fn of(result: &LastResult) -> Labels {
         EndName::Near => "sent",
         EndName::Far => "received",
     };
-    vec![("direction", Label(direction.into()))]
+    vec![("direction", Label::of(direction))]
 }
 
 #[cfg(test)]

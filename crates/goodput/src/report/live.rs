@@ -9,6 +9,7 @@ use super::status_line::StatusLine;
 use super::{rate_search, style, transfers, tune};
 use crate::args::OutputArgs;
 use crate::dashboard::Dashboard;
+use crate::json_text;
 use crate::running::Announced;
 use crate::screen;
 use goodput_compat::formats::Writer;
@@ -118,7 +119,7 @@ impl Live {
             LiveDisplay::Nothing => None,
             // Ten lines a second would bury the rest of the stream; the record has all samples.
             LiveDisplay::Json if matches!(event, Event::Sampled { .. }) => None,
-            LiveDisplay::Json => serde_json::to_string(event).ok(),
+            LiveDisplay::Json => json_text::one_line(event).ok(),
             LiveDisplay::Lines => self.lines(event),
         };
         if let Some(dashboard) = &self.dashboard {

@@ -9,6 +9,7 @@ use goodput_model::{CeilingInputs, CeilingReport, CeilingUnread, Transport};
 
 use crate::args::{CeilingArgs, asks_for_something, with_defaults};
 use crate::exit::Exit;
+use crate::json_text;
 use crate::{report, screen};
 
 /// Computes and reports.
@@ -18,7 +19,7 @@ pub fn run(args: &CeilingArgs) -> Result<Exit> {
     }
     let report = computed(args)?;
     if args.question.json {
-        screen::line(serde_json::to_string_pretty(&report)?)?;
+        screen::line(json_text::indented(&report)?)?;
     } else {
         screen::print_fitted(&report::ceiling::text(&report))?;
     }
@@ -122,7 +123,7 @@ fn fit(text: &str, json: bool) -> Result<Exit> {
     let fitted =
         goodput_ceiling::fit(&points).map_err(|why| anyhow::anyhow!("--fit: {text:?}: {why}"))?;
     if json {
-        screen::line(serde_json::to_string_pretty(&fitted)?)?;
+        screen::line(json_text::indented(&fitted)?)?;
     } else {
         screen::print_fitted(&report::ceiling::fit(&fitted))?;
     }

@@ -21,6 +21,7 @@ use super::measured;
 use crate::args::TopArgs;
 use crate::exit::Exit;
 use crate::fit::fit;
+use crate::json_text;
 use crate::keyboard::Keyboard;
 use crate::report::top;
 use crate::screen;
@@ -123,13 +124,13 @@ impl View {
     fn print(&self, json: bool) -> io::Result<()> {
         match &self.seen {
             Some(_) if json && self.look.summed_up => {
-                screen::line(serde_json::to_string(&self.summary.now())?)
+                screen::line(json_text::one_line(&self.summary.now())?)
             }
             Some(seen) if json => {
                 let chosen = top::chosen(seen, self.look.order, true, &self.look.filter);
                 let connections = chosen.into_iter().cloned().collect();
                 let shown = Connections { at: seen.at.clone(), seconds: seen.seconds, connections };
-                screen::line(serde_json::to_string(&shown)?)
+                screen::line(json_text::one_line(&shown)?)
             }
             _ => screen::line(self.text().trim_end()),
         }

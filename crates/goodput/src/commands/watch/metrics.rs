@@ -20,7 +20,7 @@ use crate::report::watch::{Event, Tested};
 
 /// The labels of a target.
 fn of(target: &str) -> Labels {
-    vec![("target", Label(target.into()))]
+    vec![("target", Label::of(target))]
 }
 
 /// The metrics of a watch; all clones share them.
@@ -230,7 +230,7 @@ impl Metrics {
 
     fn shift(&self, target: &str, quantity: Quantity, number: u64) {
         let mut labels = of(target);
-        labels.push(("quantity", Label(quantity.id().into())));
+        labels.push(("quantity", Label::of(quantity.id())));
         self.counts.shifts.get_or_create(&labels).inc_by(number);
     }
 
@@ -271,7 +271,7 @@ impl Metrics {
     /// Replaces the target's verdict.
     fn set_verdict(&self, target: &str, test: Option<&Tested>) {
         let mut verdicts = self.verdicts.lock().unwrap_or_else(PoisonError::into_inner);
-        let whose = ("target", Label(target.into()));
+        let whose = ("target", Label::of(target));
         verdicts.retain(|labels| {
             let stays = !labels.contains(&whose);
             if !stays {
@@ -280,8 +280,8 @@ impl Metrics {
             stays
         });
         if let Some(test) = test {
-            let end = Label(test.end.to_string());
-            let labels = vec![whose, ("limit", Label(test.limit_name())), ("end", end)];
+            let end = Label::of(test.end.to_string());
+            let labels = vec![whose, ("limit", Label::of(test.limit_name())), ("end", end)];
             self.last.verdict.get_or_create(&labels).set(1.0);
             verdicts.push(labels);
         }
@@ -289,7 +289,7 @@ impl Metrics {
 
     fn count(&self, target: &str, outcome: &str, number: u64) {
         let mut labels = of(target);
-        labels.push(("outcome", Label(outcome.into())));
+        labels.push(("outcome", Label::of(outcome)));
         self.counts.tests.get_or_create(&labels).inc_by(number);
     }
 
@@ -555,10 +555,10 @@ mod tests {
     #[test]
     fn hostile_labels_are_escaped_once() {
         let metrics = Metrics::new(Bytes(5000));
-        metrics.see(&Event::Tested(test("a\"} 1\nb\\", "none")));
+        metrics.see(&Event::Tested(test("a\"} 1\n\u{1b}b\\", "none")));
         let text = metrics.text();
-        let line = r#"goodput_watch_up{target="a\"} 1\nb\\"} 1.0"#;
-        assert!(has(&text, line), "{text}");
+        let line = r#"goodput_watch_up{target="a\"} 1??b\\"} 1.0"#.replace('?', "\u{fffd}");
+        assert!(has(&text, &line), "{text}");
     }
 
     /// The names of goodput's metrics in a text.

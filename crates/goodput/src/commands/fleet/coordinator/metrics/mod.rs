@@ -109,7 +109,7 @@ impl FleetMetrics {
 
     /// Takes what the bus says of the agent of a site; none: it does not answer.
     fn see_agent(&self, site: &str, known: Option<Option<Entry>>) {
-        let labels = vec![("site", Label(site.into()))];
+        let labels = vec![("site", Label::of(site))];
         let is_up = known.as_ref().map(|entry| f64::from(u8::from(entry.is_some())));
         set(&self.agent_up, &labels, is_up);
         let said = known.flatten().and_then(|entry| Announcement::read(&entry.value).ok());
@@ -227,7 +227,7 @@ mod tests {
         let metrics = FleetMetrics::new(&mesh);
         metrics.see(&task, Some(&goodput_store::read_record(RECORD).unwrap()));
         for gauges in [&metrics.agent_up, &metrics.budget_left] {
-            set(gauges, &vec![("site", Label("a".into()))], Some(1.0));
+            set(gauges, &vec![("site", Label::of("a"))], Some(1.0));
         }
         let there = names(&metrics.text());
         let packaging = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging");

@@ -24,7 +24,7 @@ pub(super) fn write(pairs: &Pairs, text: &mut String) {
 }
 
 fn label(text: &str) -> Label {
-    Label(text.into())
+    Label::of(text)
 }
 
 /// Gauges without a unit, registered.
