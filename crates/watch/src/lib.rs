@@ -34,7 +34,7 @@ pub use budget::{Budget, UsedUp, round_up};
 pub use chart::Chart;
 pub use cost::{Meter, bytes_on_the_path, cost_of, expected_cost, limit, payload_of, planned_cost};
 pub use limit::Limit;
-pub use one_clock::{Change, LEARNING_DAYS, MAX_TESTS, Mark, Point};
+pub use one_clock::{Change, LEARNING_DAYS, MAX_TESTS, Mark, Point, tests_to_learn};
 pub use quantity::Quantity;
 pub use retention::newest_to_delete;
 pub use schedule::{Schedule, Turn};

@@ -38,6 +38,14 @@ const LEVEL: f64 = 1e-6;
 /// 1 %, because a sum of uniforms has lighter tails than a normal distribution.
 const FAR_ENOUGH: f64 = 2.5;
 const SECONDS_OF_A_DAY: f64 = 86_400.0;
+/// How often a chart that has not learned looks whether it can, tests: the median of all times costs more than a test's share.
+const LOOKS_EVERY: usize = 8;
+
+/// Tests of a path, one every `every_s` seconds, before a change of it can be found.
+pub fn tests_to_learn(every_s: f64) -> usize {
+    let of_days = (LEARNING_DAYS * SECONDS_OF_A_DAY / every_s).ceil() as usize;
+    of_days.max(MIN_REFERENCE).next_multiple_of(LOOKS_EVERY)
+}
 
 /// One whole test of a path.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -221,8 +229,9 @@ impl OneClock {
     /// Learns the rhythm once a day, and first when enough was measured.
     fn fit_when_due(&mut self) {
         let due = match self.spacing_s {
-            // Asked now and then: the median of all times costs more than a test's share.
-            None => self.points.len() >= MIN_REFERENCE && self.points.len().is_multiple_of(8),
+            None => {
+                self.points.len() >= MIN_REFERENCE && self.points.len().is_multiple_of(LOOKS_EVERY)
+            }
             Some(spacing_s) => self.since_fit as f64 * spacing_s >= SECONDS_OF_A_DAY,
         };
         if due {

@@ -36,6 +36,7 @@ mod shaping_timer;
 mod spent;
 mod test;
 mod third_party;
+mod timed;
 mod top;
 mod tune;
 mod unprivileged;

@@ -6,9 +6,9 @@ use goodput_model::Bytes;
 use goodput_store::Store;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::commands::measured;
+use crate::commands::{measured, timed};
+use crate::exit;
 use crate::history_thread::HistoryThread;
-use crate::{exit, screen};
 
 /// A day of the budget.
 const DAY: SignedDuration = SignedDuration::from_hours(24);
@@ -61,8 +61,8 @@ impl Note {
         };
         if let Err(why) = history.ask(settle).await {
             let why = exit::in_words(&why);
-            screen::say(format_args!(
-                "goodput: {name}: after a restart, the budget won't count the {bytes} of this test: {why}"
+            timed::say(format_args!(
+                "{name}: after a restart, the budget won't count the {bytes} of this test: {why}"
             ));
         }
     }

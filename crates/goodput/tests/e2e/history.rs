@@ -71,7 +71,7 @@ fn a_choice_that_no_result_can_fit_is_refused() {
         ("--since 2026-02 --until 2026-01", "a later time than --since"),
         ("--since 2026-01-01 --until 2026-01-01", "a later time than --since"),
         ("--since 1d --until 7d", "a later time than --since"),
-        ("--since yesterday", "2026-11-24"),
+        ("--since tomorrow", "2026-11-24"),
         ("--until 2026-13-40", "2026-11-24"),
         ("--kind nonsense", "find-rate"),
         ("--last many", "number"),
@@ -161,10 +161,17 @@ fn results_go_to_another_machine_and_into_other_programs() {
     assert_eq!(runs[0]["test"]["spec"]["dest"], "nas");
     let file = there.file("results", &export(&["--json"]));
     let file = file.to_str().unwrap();
-    for _ in 0..2 {
+    for expected in [
+        "kept 3 of 3 results as 1 to 3\n",
+        "kept 0 of 3 results; 3 were there already, as 1 to 3\n",
+    ] {
         let imported = there.run(&["history", "import", file]);
         assert!(imported.status.success(), "{}", stderr(&imported));
+        assert_eq!(stdout(&imported), expected);
     }
+    let objects = stdout(&there.run(&["history", "import", "--json", file])).to_string();
+    let first: Value = serde_json::from_str(objects.lines().next().unwrap()).unwrap();
+    assert_eq!((&first["id"], &first["is_new"]), (&1.into(), &false.into()), "{objects}");
     let listed = stdout(&there.run(&["history"]));
     assert_eq!(listed.lines().count(), 4, "{listed}");
     let one = record(&there.run(&["history", "1", "--json"]));
@@ -175,6 +182,31 @@ fn results_go_to_another_machine_and_into_other_programs() {
     let broken = there.file("broken", "{\"format\": 1");
     let refused = there.run(&["history", "import", broken.to_str().unwrap()]);
     assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+}
+
+#[test]
+fn what_can_not_be_read_makes_no_history() {
+    let home = Home::new();
+    let broken = home.file("broken", "{\"format\": 1}\nx\n");
+    let refused = home.run(&["history", "import", broken.to_str().unwrap()]);
+    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+    assert!(!home.path().join("goodput/history.db").exists());
+}
+
+#[test]
+fn options_that_contradict_each_other_are_refused() {
+    let home = filled();
+    for (words, why) in [
+        (&["history", "--target", "nas", "export", "--csv"][..], "behind the command"),
+        (&["history", "prune", "--keep", "90d", "--keep-days", "30d"], "shorter than --keep"),
+        (&["watch", "nas", "--keep", "90d", "--keep-days", "30d"], "shorter than --keep"),
+    ] {
+        let refused = home.run(words);
+        assert_eq!(refused.status.code(), Some(2), "{words:?}");
+        assert!(stderr(&refused).contains(why), "{words:?}: {}", stderr(&refused));
+    }
+    assert_eq!(stdout(&home.run(&["history"])).lines().count(), 4, "nothing was deleted");
+    assert!(home.run(&["history", "--since", "30m"]).status.success());
 }
 
 #[test]

@@ -105,16 +105,40 @@ fn within(text: &str, noun: &str, least_s: f64) -> Result<f64, String> {
     time.ok_or_else(|| unfit(text, noun, "it like 10, 2.5s, 500ms or 2m"))
 }
 
+/// Seconds since a moment in the past: above zero, and at most a century. A number without a unit would be a mistake.
+pub(super) fn past(text: &str) -> Option<f64> {
+    let has_unit = text.parse::<f64>().is_err();
+    parsed(text).filter(|seconds| has_unit && *seconds > 0.0 && *seconds <= 100.0 * MAX_TIME_S)
+}
+
 /// The seconds of a time in any unit, days of 24 hours and weeks included.
 fn parsed(text: &str) -> Option<f64> {
-    let units = [("d", 86_400.0), ("w", 7.0 * 86_400.0)];
-    let long = units.iter().find_map(|(unit, seconds)| {
-        let number = text.strip_suffix(unit)?.trim().parse::<f64>().ok()?;
-        Some(number * seconds)
-    });
     let plain = || text.parse().ok();
     let with_units = || Some(text.parse::<SignedDuration>().ok()?.as_secs_f64());
-    long.or_else(plain).or_else(with_units)
+    plain().or_else(with_units).or_else(|| with_days(text))
+}
+
+/// The seconds of a time that begins with weeks or days, which the library leaves out because a day may have 23 hours.
+fn with_days(text: &str) -> Option<f64> {
+    const DAY_S: f64 = 86_400.0;
+    let text = text.trim();
+    let unit_at = text.find(|c: char| c.is_ascii_alphabetic())?;
+    let (number, rest) = text.split_at(unit_at);
+    let unit_ends = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
+    let (unit, rest) = rest.split_at(unit_ends);
+    let unit_s = match unit {
+        "d" | "day" | "days" => DAY_S,
+        "w" | "week" | "weeks" => 7.0 * DAY_S,
+        _ => return None,
+    };
+    let begin = number.trim().parse::<f64>().ok()? * unit_s;
+    let rest = rest.trim_start();
+    match rest.parse::<f64>() {
+        _ if rest.is_empty() => Some(begin),
+        // A number without a unit, behind one with a unit.
+        Ok(_) => None,
+        Err(_) => Some(begin + parsed(rest)?),
+    }
 }
 
 #[cfg(test)]
@@ -175,8 +199,27 @@ mod tests {
         for wrong in ["0.5", "500ms", "0d", "-1d", "NaNd", "often", "d", ""] {
             assert!(every(wrong).unwrap_err().contains("15m"), "{wrong}");
         }
+        for (text, expected) in
+            [("1d12h", 1.5), ("2 days", 2.0), ("1 week 1 day", 8.0), ("1w2d", 9.0), ("1.5d", 1.5)]
+        {
+            assert_eq!(every(text), Ok(expected * 86_400.0), "{text}");
+        }
+        for wrong in ["1d5", "1d-", "1h1d", "d1", "1dx", "1 d ago"] {
+            assert!(every(wrong).is_err(), "{wrong}");
+        }
         for wrong in ["1s", "0d", "40000d", "long"] {
             assert!(age(wrong).unwrap_err().contains("90d"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_past_has_any_unit() {
+        assert_eq!(
+            [past("30m"), past("90s"), past("2h")],
+            [Some(1800.0), Some(90.0), Some(7200.0)]
+        );
+        for wrong in ["7", "0", "0s", "-1h", "", "NaN", "40000d"] {
+            assert_eq!(past(wrong), None, "{wrong}");
         }
     }
 

@@ -12,9 +12,11 @@ use goodput_compat::formats::Format;
 use goodput_model::Kind;
 use goodput_store::{WATCH, Wanted};
 
+/// Results that are listed, unless the user says otherwise.
+const LISTED: u32 = 20;
+
 /// `goodput history`
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
 pub struct HistoryArgs {
     /// One number shows that result, two compare them [default: list the latest results]
     ///
@@ -23,7 +25,7 @@ pub struct HistoryArgs {
           conflicts_with_all = ["last", "target", "limit", "by", "kind", "since", "until"])]
     pub ids: Vec<Named>,
     /// Number of results to list
-    #[arg(long, default_value_t = 20, value_name = "N", value_parser = whole("a number of results", 0..=u32::MAX))]
+    #[arg(long, default_value_t = LISTED, value_name = "N", value_parser = whole("a number of results", 0..=u32::MAX))]
     pub last: u32,
     /// Print the JSON record of the chosen result
     #[arg(long, requires = "ids")]
@@ -36,6 +38,14 @@ pub struct HistoryArgs {
     pub wanted: WantedArgs,
     #[command(subcommand)]
     pub deed: Option<HistoryDeed>,
+}
+
+impl HistoryArgs {
+    /// Whether something is asked of the list, or of one result.
+    pub fn asks_for_a_list(&self) -> bool {
+        let Self { ids, last, json, format, wanted, deed: _ } = self;
+        !ids.is_empty() || *last != LISTED || *json || format.is_some() || wanted.asks_for_some()
+    }
 }
 
 /// Which results are meant.
@@ -58,15 +68,24 @@ pub struct WantedArgs {
     /// Only results of this kind of command; `watch`: only tests of watches
     #[arg(long, value_name = "KIND", value_parser = kinds())]
     pub kind: Option<String>,
-    /// Only results since this time (UTC), like 2026-11-24, or an age: 7d
+    /// Only results since this time: 30m, 7d, 14:05, 2026-11-24
+    ///
+    /// How long ago (30m, 2h, 7d, 1w), a date or a time in UTC (2026-11-24, 2026-11-24T14:05, 14:05, today, yesterday), or a
+    /// time with its zone (2026-11-24T14:05:00+01:00).
     #[arg(long, value_name = "WHEN", value_parser = when::since)]
     pub since: Option<String>,
-    /// Only results before this time
+    /// Only results before this time, written like --since
     #[arg(long, value_name = "WHEN", value_parser = when::since)]
     pub until: Option<String>,
 }
 
 impl WantedArgs {
+    /// Whether not all results are meant.
+    fn asks_for_some(&self) -> bool {
+        let Self { target, limit, by, kind, since, until } = self;
+        [target, limit, by, kind, since, until].into_iter().any(Option::is_some)
+    }
+
     /// The same for the history; at most `last` results.
     pub fn wanted(&self, last: u32) -> Wanted {
         Wanted {
@@ -144,10 +163,29 @@ pub struct ImportArgs {
     /// One in each line, or one record in a file.
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
+    /// Print one JSON object per result: id, target, started, is_new
+    ///
+    /// `-v` prints these for people.
+    #[arg(long)]
+    pub json: bool,
 }
 
-/// How long days of deleted results are kept, unless the user says otherwise: five years.
-pub const DAYS_KEPT: &str = "1830d";
+/// Seconds for which days of deleted results are kept, unless the user says otherwise: five years.
+const DAYS_KEPT_S: f64 = 1830.0 * 86_400.0;
+
+/// Seconds for which days of deleted results are kept, if results are kept for `keep_s`.
+///
+/// # Errors
+/// `--keep-days` is shorter than `--keep`: what is still there as results has no days to delete.
+pub fn days_kept(keep_s: f64, keep_days_s: Option<f64>) -> Result<f64, String> {
+    match keep_days_s {
+        None => Ok(DAYS_KEPT_S.max(keep_s)),
+        Some(days_s) if days_s >= keep_s => Ok(days_s),
+        Some(_) => Err("--keep-days is shorter than --keep, but results become days only when --keep deletes them: give \
+                        --keep-days the same age or a longer one"
+            .into()),
+    }
+}
 
 /// `goodput history prune`
 #[derive(Debug, Args)]
@@ -157,9 +195,9 @@ pub struct PruneArgs {
     pub keep: f64,
     /// Keep only days of deleted results that are not older than this
     ///
-    /// Never less than --keep.
-    #[arg(long, value_name = "AGE", default_value = DAYS_KEPT, value_parser = time::age)]
-    pub keep_days: f64,
+    /// At least the age of --keep. [default: 1830d, or --keep if that is longer]
+    #[arg(long, value_name = "AGE", value_parser = time::age)]
+    pub keep_days: Option<f64>,
 }
 
 /// A result of the history, as typed.

@@ -30,7 +30,9 @@ pub use fleet::{
     FleetTestArgs, NatsArgs,
 };
 pub use generate::Generate;
-pub use history::{ExportArgs, HistoryArgs, HistoryDeed, Named, PruneArgs, WantedArgs};
+pub use history::{
+    ExportArgs, HistoryArgs, HistoryDeed, ImportArgs, Named, PruneArgs, WantedArgs, days_kept,
+};
 pub use key::KeyArgs;
 pub use lab::Lab;
 pub use list::{ListArgs, Listed, Narrowed};

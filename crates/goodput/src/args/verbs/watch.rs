@@ -9,7 +9,6 @@ use goodput_model::Bytes;
 use crate::args::options::MeasureArgs;
 use crate::args::values::budget::budget;
 use crate::args::values::{address, time};
-use crate::args::verbs::history::DAYS_KEPT;
 
 /// What the longer help adds.
 const MORE: &str = "\
@@ -84,10 +83,9 @@ pub struct WatchScheduleArgs {
     pub keep: Option<f64>,
     /// Delete days of deleted results that are older than this
     ///
-    /// Never less than --keep.
-    #[arg(long, value_name = "AGE", default_value = DAYS_KEPT, value_parser = time::age, requires = "keep",
-          hide_short_help = true)]
-    pub keep_days: f64,
+    /// At least the age of --keep. [default: 1830d, or --keep if that is longer]
+    #[arg(long, value_name = "AGE", value_parser = time::age, requires = "keep", hide_short_help = true)]
+    pub keep_days: Option<f64>,
 }
 
 /// Who hears of it.

@@ -1,19 +1,23 @@
 //! `goodput history import`: results of another machine.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use goodput_model::Record;
+use goodput_model::{Record, counted};
 use goodput_store::{Added, DayCounts, RecordError, Store, Wanted};
 use jiff::civil::Date;
 use sha2::{Digest, Sha256};
 
+use crate::args::ImportArgs;
+use crate::data_dirs;
 use crate::exit::Exit;
 use crate::fit::shortened;
 use crate::foreign::{foreign, plain_json};
-use crate::json_lines::{self, WrongLine};
+use crate::json_lines::{self, WrongLines};
+use crate::json_text;
 use crate::report::style::plain;
 use crate::screen;
 
@@ -27,46 +31,106 @@ enum Exported {
     Day(DayCounts),
 }
 
-/// Keeps the records of all files that the history does not have, and reports their numbers; adds their days of deleted
+/// Keeps the records of all files that the history does not have, and sums up what became of them; adds their days of deleted
 /// results. Nothing is kept if one of them can't be read.
-pub fn run(store: &Store, files: &[PathBuf]) -> Result<Exit> {
+pub fn run(args: &ImportArgs, verbose: bool) -> Result<Exit> {
+    // Before the history: a file that can't be read makes none.
+    let (records, days) = read_all(&args.files)?;
+    keep_all(&data_dirs::history()?, &records, days, Shown { json: args.json, verbose })
+}
+
+/// What is printed besides the sum.
+#[derive(Debug, Clone, Copy)]
+struct Shown {
+    /// An object for each result.
+    json: bool,
+    /// A line for each result.
+    verbose: bool,
+}
+
+/// The records and the days of all files.
+fn read_all(files: &[PathBuf]) -> Result<(Vec<Record>, Vec<DayCounts>)> {
     let (mut records, mut days) = (Vec::new(), Vec::new());
     for file in files {
         for exported in read(file)? {
             match exported {
-                Exported::Record(record) => records.push(record),
+                Exported::Record(record) => records.push(*record),
                 Exported::Day(day) => days.push(day),
             }
         }
     }
+    Ok((records, days))
+}
+
+/// Keeps what was read, and sums up what became of it.
+fn keep_all(store: &Store, records: &[Record], days: Vec<DayCounts>, shown: Shown) -> Result<Exit> {
     // Before the records: what is still here as results is summed up when it is deleted.
     let (days, left_out) = without_results_here(store, days)?;
-    let mut new = 0;
-    for record in &records {
-        let (started, target) =
-            (&record.started, shortened(&plain(&record.target), TARGET_COLUMNS));
-        let Added { id, is_new } = keep(store, record)?;
-        new += usize::from(is_new);
-        let already = if is_new { "" } else { " already" };
-        screen::line(format_args!("{id} is {target} of {started}{already}"))?;
+    let mut all = Vec::with_capacity(records.len());
+    for record in records {
+        let added = keep(store, record)?;
+        all.push(added);
+        if shown.json {
+            let (Added { id, is_new }, Record { target, started, .. }) = (added, record);
+            let line = serde_json::json!({"id": id, "target": target, "started": started, "is_new": is_new});
+            screen::line(json_text::one_line(&line)?)?;
+        } else if shown.verbose {
+            screen::line(one(record, added))?;
+        }
     }
-    if records.len() > 1 {
-        let there = records.len() - new;
-        screen::line(format_args!("kept {new} of {} results; {there} were there", records.len()))?;
+    store.add_days(&days)?;
+    // The objects are for a program, which counts them.
+    let say = |text: String| match shown.json {
+        true => {
+            screen::say(text);
+            Ok(())
+        }
+        false => screen::line(text),
+    };
+    if let Some(text) = summary(&all) {
+        say(text)?;
     }
     if !days.is_empty() {
-        store.add_days(&days)?;
-        let (number, results) = (days.len(), days.iter().map(DayCounts::results).sum::<u64>());
-        let days = if number == 1 { "day" } else { "days" };
-        screen::line(format_args!("read {number} {days} of {results} deleted results"))?;
+        say(of_days(&days))?;
     }
     if left_out > 0 {
-        let days = if left_out == 1 { "day" } else { "days" };
-        screen::line(format_args!(
-            "left out {left_out} {days} of which this history still has results"
-        ))?;
+        let days = counted(left_out, "day");
+        say(format!("left out {days} of which this history still has results"))?;
     }
     Ok(Exit::Fine)
+}
+
+/// A result, and what became of it.
+fn one(record: &Record, Added { id, is_new }: Added) -> String {
+    let target = shortened(&plain(&record.target), TARGET_COLUMNS);
+    let already = if is_new { "" } else { " already" };
+    format!("{id} is {target} of {}{already}", record.started)
+}
+
+/// What became of all results: `kept 3 of 5 results as 12 to 14; 2 were there already`. None without one.
+fn summary(all: &[Added]) -> Option<String> {
+    let numbers = |is_new: bool| {
+        let numbers: BTreeSet<i64> =
+            all.iter().filter(|added| added.is_new == is_new).map(|added| added.id).collect();
+        match (numbers.first()?, numbers.last()?) {
+            (first, last) if first == last => Some(first.to_string()),
+            (first, last) => Some(format!("{first} to {last}")),
+        }
+    };
+    let new = all.iter().filter(|added| added.is_new).count();
+    let there = all.len() - new;
+    let were = if there == 1 { "was" } else { "were" };
+    let kept = numbers(true).map_or_else(String::new, |numbers| format!(" as {numbers}"));
+    let already = numbers(false).map_or_else(String::new, |numbers| {
+        format!("; {there} {were} there already, as {numbers}")
+    });
+    let results = counted(all.len(), "result");
+    (!all.is_empty()).then(|| format!("kept {new} of {results}{kept}{already}"))
+}
+
+fn of_days(days: &[DayCounts]) -> String {
+    let results = days.iter().map(DayCounts::results).sum::<u64>();
+    format!("read {} of {results} deleted results", counted(days.len(), "day"))
 }
 
 /// The days of which this history has no results any more, and how many others there are: their results would count twice.
@@ -106,7 +170,7 @@ fn read(file: &Path) -> Result<Vec<Exported>> {
 
 /// One record, or a record or a day in each line.
 fn of_text(text: &str) -> Result<Vec<Exported>> {
-    json_lines::records(text, exported).map_err(|why| match why.downcast::<WrongLine>() {
+    json_lines::records(text, exported).map_err(|why| match why.downcast::<WrongLines>() {
         Ok(wrong) => nothing_kept(&wrong),
         Err(why) => why,
     })
@@ -129,15 +193,16 @@ fn day(json: &str) -> Result<DayCounts> {
     bail!("the day is {:?}, which is none like 2026-01-31", day.day)
 }
 
-/// Why nothing of a file is kept, if one of its lines is no record.
-fn nothing_kept(wrong: &WrongLine) -> anyhow::Error {
-    let others = match wrong.before {
+/// Why nothing of a file is kept, if some of its lines are no records.
+fn nothing_kept(wrong: &WrongLines) -> anyhow::Error {
+    let others = match wrong.good {
         0 => String::new(),
-        1 => ", not even the record before it".into(),
-        before => format!(", not even the {before} records before it"),
+        1 => ", not even the record that can be read".into(),
+        good => format!(", not even the {good} records that can be read"),
     };
+    let these = if wrong.number() == 1 { "this line" } else { "these lines" };
     anyhow!(
-        "{wrong}; nothing was imported{others}: mend or delete this line, and import the file again"
+        "{wrong}; nothing was imported{others}: mend or delete {these}, and import the file again"
     )
 }
 
@@ -163,7 +228,6 @@ pub fn known(store: &Store, record: &Record) -> Result<Option<i64>> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
     use std::sync::Barrier;
     use std::thread;
 
@@ -173,6 +237,25 @@ mod tests {
 
     fn example() -> Record {
         foreign(ONE).unwrap()
+    }
+
+    fn import(store: &Store, files: &[&PathBuf]) {
+        let files: Vec<_> = files.iter().copied().cloned().collect();
+        let (records, days) = read_all(&files).unwrap();
+        keep_all(store, &records, days, Shown { json: false, verbose: false }).unwrap();
+    }
+
+    #[test]
+    fn what_became_of_many_results_is_said_in_a_line() {
+        let added = |id, is_new| Added { id, is_new };
+        assert_eq!(summary(&[]), None);
+        assert_eq!(summary(&[added(7, true)]).unwrap(), "kept 1 of 1 result as 7");
+        let there = "kept 0 of 1 result; 1 was there already, as 7";
+        assert_eq!(summary(&[added(7, false)]).unwrap(), there);
+        let all =
+            [added(12, true), added(3, false), added(13, true), added(3, false), added(14, true)];
+        let expected = "kept 3 of 5 results as 12 to 14; 2 were there already, as 3";
+        assert_eq!(summary(&all).unwrap(), expected);
     }
 
     #[test]
@@ -199,7 +282,10 @@ mod tests {
         let cut = format!("{line}\n\n{line}\n{}", &line[..1000]);
         let why = of_text(&cut).unwrap_err().to_string();
         assert!(why.starts_with("line 4: ") && why.contains("at column 1000;"), "{why}");
-        assert!(why.contains("nothing was imported, not even the 2 records before it"), "{why}");
+        assert!(
+            why.contains("nothing was imported, not even the 2 records that can be read"),
+            "{why}"
+        );
     }
 
     #[test]
@@ -233,7 +319,7 @@ mod tests {
         let (file, day) = (folder.path().join("results.json"), DAY.replace('\n', ""));
         std::fs::write(&file, format!("{}\n{day}\n", changed(|_| {}))).unwrap();
         for _ in 0..2 {
-            run(&store, std::slice::from_ref(&file)).unwrap();
+            import(&store, &[&file]);
             let days = store.days(&Wanted { limit: 10, ..Wanted::default() });
             let [day] = &days.unwrap()[..] else { panic!("one day") };
             assert_eq!((day.target.as_str(), day.results, day.limited), ("nas", 12, 12));
@@ -281,7 +367,7 @@ mod tests {
         let file = folder.path().join("results.json");
         std::fs::write(&file, ONE).unwrap();
         for _ in 0..2 {
-            run(&store, &[file.clone(), file.clone()]).unwrap();
+            import(&store, &[&file, &file]);
         }
         assert_eq!(store.list(10).unwrap().len(), 1);
     }

@@ -29,9 +29,15 @@ use jiff::tz::TimeZone;
 
 /// Lists results, shows one, or compares two; hands them out, takes them in, or deletes old ones.
 pub fn run(args: &HistoryArgs, verbose: bool) -> Result<Exit> {
+    if args.deed.is_some() && args.asks_for_a_list() {
+        bail!(
+            "what is before `export`, `import` or `prune` is of the list: write options behind the command, as in `goodput \
+             history export --csv --target nas`"
+        );
+    }
     let store = match &args.deed {
         Some(HistoryDeed::Import(import)) => {
-            return import::run(&data_dirs::history()?, &import.files);
+            return import::run(import, verbose);
         }
         Some(HistoryDeed::Prune(args)) => return prune::run(args),
         Some(HistoryDeed::Export(_)) | None => data_dirs::history_to_read()?,

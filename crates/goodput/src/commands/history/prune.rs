@@ -1,12 +1,12 @@
 //! `goodput history prune`: deletes old results, and gives their room on the disk back.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result};
 use goodput_model::Bytes;
 use goodput_store::{GiveBack, Old, Room, Store, StoreError};
 use jiff::{SignedDuration, Timestamp};
 
 use super::deleting::{self, is_full_disk};
-use crate::args::PruneArgs;
+use crate::args::{PruneArgs, days_kept};
 use crate::commands::measured::{self, Signals};
 use crate::data_dirs;
 use crate::exit::Exit;
@@ -14,6 +14,7 @@ use crate::screen;
 
 /// Deletes what is older than the user wants to keep, and reports the number, and what it freed.
 pub fn run(args: &PruneArgs) -> Result<Exit> {
+    let days_s = days_kept(args.keep, args.keep_days).map_err(Error::msg)?;
     if !data_dirs::has_history()? {
         screen::line(data_dirs::none_yet())?;
         return Ok(Exit::Fine);
@@ -30,7 +31,7 @@ pub fn run(args: &PruneArgs) -> Result<Exit> {
     }
     let Some(store) = store? else { return Ok(Exit::Fine) };
     // What was deleted just now stays as days.
-    let before = ago(args.keep_days.max(args.keep))?.strftime("%Y-%m-%d").to_string();
+    let before = ago(days_s)?.strftime("%Y-%m-%d").to_string();
     let deleted = store.delete_days_before(&before)?;
     if deleted > 0 {
         let days = if deleted == 1 { "day" } else { "days" };

@@ -16,11 +16,11 @@ mod turn;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, bail};
 use goodput_engine::{EngineError, Interrupt};
 use goodput_model::{Bytes, Length};
 use goodput_store::Store;
-use goodput_watch::{Budget, Schedule, limit};
+use goodput_watch::{Budget, Schedule, limit, tests_to_learn};
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::sleep;
 
@@ -32,10 +32,12 @@ use self::turn::HostTurn;
 use super::history::on_full_disk;
 use super::measured;
 use super::spent::{self, Note};
-use crate::args::WatchArgs;
+use super::timed;
+use crate::args::{WatchArgs, days_kept};
 use crate::data_dirs::history;
 use crate::exit::{self, Exit};
 use crate::history_thread::{Delay, HistoryThread};
+use crate::json_text;
 use crate::report::watch::{self, Event, HistoryDelay};
 use crate::screen;
 
@@ -62,7 +64,7 @@ async fn watch(args: &WatchArgs, state: Option<PathBuf>, interrupt: &Interrupt) 
     }
     if interrupt.is_raised() && !watch.has_result {
         let hint = if args.schedule.once { "" } else { "; --once tests each target at once" };
-        screen::say(format_args!("goodput: ended before the first result{hint}"));
+        timed::say(format_args!("ended before the first result{hint}"));
     }
     Ok(exit)
 }
@@ -85,6 +87,8 @@ struct Watch<'a> {
     /// Whether a test had a result.
     has_result: bool,
     began: Instant,
+    /// How long days of deleted results are kept, seconds, if `--keep` deletes results.
+    days_kept_s: f64,
     /// When old results were last deleted.
     deleted: Option<Instant>,
 }
@@ -105,6 +109,7 @@ enum Ended {
 impl<'a> Watch<'a> {
     async fn new(args: &'a WatchArgs, state: Option<PathBuf>) -> Result<Self> {
         share::check_rate(args)?;
+        let days_kept_s = days_kept_s(args)?;
         let history = HistoryThread::begin(history)?;
         history.open().await?;
         let budget = Budget::new(args.schedule.budget);
@@ -135,6 +140,7 @@ impl<'a> Watch<'a> {
             metrics,
             has_result: false,
             began,
+            days_kept_s,
             deleted,
         };
         watch.count_spent().await?;
@@ -238,13 +244,17 @@ impl<'a> Watch<'a> {
         let targets = self.paths.len();
         let lasts = |cost| self.budget.lasts_s(now_s, schedule.every, targets, cost);
         let budget_lasts_s = test_bytes.and_then(lasts);
+        let every_s = schedule.every;
+        let learning_tests = self.paths.iter().filter_map(|path| path.left_to_learn(every_s)).max();
         self.tell(&Event::Begin {
+            at: measured::now(),
             targets: self.paths.iter().map(|path| path.text.clone()).collect(),
-            every_s: schedule.every,
+            every_s,
             budget_bytes: schedule.budget,
             test_bytes,
             budget_lasts_s,
             used_bytes,
+            learning_tests,
         })
     }
 
@@ -263,7 +273,7 @@ impl<'a> Watch<'a> {
         }
         if openings != self.openings {
             self.openings = openings;
-            screen::say(format_args!("goodput: the history was opened again"));
+            timed::say(format_args!("the history was opened again"));
             self.paths.iter_mut().for_each(Path::forget);
         }
         let mut unread = None;
@@ -272,9 +282,7 @@ impl<'a> Watch<'a> {
         }
         let unread = unread.map(|why| exit::in_words(&why));
         if let Some(why) = unread.as_ref().filter(|_| unread != self.unread) {
-            screen::say(format_args!(
-                "goodput: no test is compared until the history can be read: {why}"
-            ));
+            timed::say(format_args!("no test is compared until the history can be read: {why}"));
         }
         self.unread = unread;
     }
@@ -321,14 +329,14 @@ impl<'a> Watch<'a> {
         if self.args.schedule.once
             && let Err(why) = self.count_spent().await.with_context(|| self.not_tested(target))
         {
-            screen::say(format_args!("goodput: {why:#}"));
+            timed::say(format_args!("{why:#}"));
             return Ok(None);
         }
         if !self.fits(target)? {
             return Ok(None);
         }
         let allowed = self.noted(target).await;
-        let allowed = allowed.inspect_err(|why| screen::say(format_args!("goodput: {why:#}")));
+        let allowed = allowed.inspect_err(|why| timed::say(format_args!("{why:#}")));
         Ok(allowed.ok())
     }
 
@@ -417,7 +425,7 @@ impl<'a> Watch<'a> {
         let kept = path.keep(&self.history, run).await;
         if let Err(why) = &kept {
             let why = exit::in_words(why);
-            screen::say(format_args!("goodput: {}: the result was not kept: {why}", path.text));
+            timed::say(format_args!("{}: the result was not kept: {why}", path.text));
         }
         let kept = kept.ok();
         let back = path.gone_since.clone().map(|since| Event::Back {
@@ -464,7 +472,7 @@ impl<'a> Watch<'a> {
             metrics.see(event);
         }
         if self.args.output.json {
-            return Ok(screen::line(serde_json::to_string(event)?)?);
+            return Ok(screen::line(json_text::one_line(event)?)?);
         }
         Ok(screen::print_unwrapped(&watch::text(event))?)
     }
@@ -472,7 +480,7 @@ impl<'a> Watch<'a> {
     fn notify(&mut self, name: &'static str, event: &Event) {
         let Some(program) = &mut self.program else { return };
         if let Err(why) = program.run(name, event) {
-            screen::say(format_args!("goodput: {why:#}"));
+            timed::say(format_args!("{why:#}"));
         }
     }
 
@@ -484,10 +492,10 @@ impl<'a> Watch<'a> {
             return;
         }
         self.deleted = Some(Instant::now());
-        let keep = Keep { tests_s: keep_s, days_s: schedule.keep_days };
+        let keep = Keep { tests_s: keep_s, days_s: self.days_kept_s };
         if let Err(why) = delete_too_old(&self.history, keep, schedule.every).await {
             let why = exit::in_words(&why);
-            screen::say(format_args!("goodput: old results were not deleted: {why}"));
+            timed::say(format_args!("old results were not deleted: {why}"));
         }
         // It may have been closed on purpose: its records have the numbers that they had.
         self.openings = self.history.openings();
@@ -505,6 +513,24 @@ async fn delete_too_old(history: &HistoryThread, keep: Keep, every_s: f64) -> Re
         None => Ok(()),
         Some(_) => bail!("the disk is full again"),
     }
+}
+
+/// How long days of deleted results are kept, seconds. Warns of a `--keep` that leaves too few tests to find a change by when
+/// the watch begins again, as each watch of one test does.
+fn days_kept_s(args: &WatchArgs) -> Result<f64> {
+    let schedule = &args.schedule;
+    let Some(keep_s) = schedule.keep else { return Ok(0.0) };
+    let days_s = days_kept(keep_s, schedule.keep_days).map_err(Error::msg)?;
+    let needed = tests_to_learn(schedule.every);
+    if keep_s < needed as f64 * schedule.every {
+        let tests =
+            format!("{needed} tests of a target, one every {}", watch::interval(schedule.every));
+        let so = "a watch that begins again can report no change before it has made as many anew";
+        screen::say(format_args!(
+            "warning: --keep leaves less than {tests}, which goodput needs to know what is usual: {so}"
+        ));
+    }
+    Ok(days_s)
 }
 
 /// Each target once, in the order in which they were named.

@@ -18,9 +18,11 @@ use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use tokio::sync::oneshot;
 
+use crate::commands::timed;
+use crate::json_text;
 use crate::os_error::without_numbers;
+use crate::report::style::plain;
 use crate::report::watch::{self, Event};
-use crate::screen;
 
 /// How long the program may run.
 const PATIENCE: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
@@ -48,7 +50,7 @@ struct Told {
     name: String,
     target: String,
     text: String,
-    json: Vec<u8>,
+    json: String,
 }
 
 impl Program {
@@ -65,11 +67,10 @@ impl Program {
 
     /// Runs it for an event, after its runs for earlier ones. Does not wait for this.
     pub fn run(&mut self, name: &str, event: &Event) -> Result<()> {
-        let mut json = serde_json::to_vec(event)?;
-        json.push(b'\n');
+        let json = json_text::one_line(event)? + "\n";
         let told = Told {
             name: name.into(),
-            target: event.target().replace('\0', "\u{fffd}"),
+            target: plain(event.target()),
             text: plain_text(event).trim_end().into(),
             json,
         };
@@ -104,8 +105,8 @@ impl Program {
         if waiting > 0 {
             let (shown, events) =
                 (self.path.display(), if waiting == 1 { "event" } else { "events" });
-            screen::say(format_args!(
-                "goodput: {shown} (--notify) did not hear of the last {waiting} {events}"
+            timed::say(format_args!(
+                "{shown} (--notify) did not hear of the last {waiting} {events}"
             ));
         }
     }
@@ -124,7 +125,7 @@ impl Queue {
                 yet.fetch_sub(1, Ordering::Relaxed);
                 match started {
                     Ok(mut child) => tend(&mut child, &path.display().to_string(), PATIENCE),
-                    Err(why) => screen::say(format_args!("goodput: {why:#}")),
+                    Err(why) => timed::say(format_args!("{why:#}")),
                 }
             }
         };
@@ -140,7 +141,7 @@ fn start(path: &Path, told: &Told) -> Result<Child> {
         .env("GOODPUT_EVENT", &told.name)
         .env("GOODPUT_TARGET", &told.target)
         .env("GOODPUT_TEXT", &told.text)
-        .stdin(input(&told.json)?)
+        .stdin(input(told.json.as_bytes())?)
         .stdout(Stdio::null())
         // Its own, so that it ends with what it has started.
         .process_group(0)
@@ -160,11 +161,11 @@ fn why_not(path: &Path, cause: std::io::Error) -> anyhow::Error {
     anyhow::Error::from(cause).context(format!("can't run {} (--notify){hint}", path.display()))
 }
 
-/// What goodput prints of the event, as people read it. What a variable can't hold is replaced: a NUL would keep the program
-/// from starting.
+/// What goodput prints of the event, as people read it. What does not show as itself is replaced: a NUL would keep the program
+/// from starting, and the program may hand the text to a terminal.
 fn plain_text(event: &Event) -> String {
     let text = strip_str(&watch::text(event)).to_string();
-    without_numbers(&text).replace('\0', "\u{fffd}")
+    without_numbers(&text).split('\n').map(plain).collect::<Vec<_>>().join("\n")
 }
 
 /// Whether it can be run: a file, or a name that is in a directory of `PATH` (execvp(3)).
@@ -192,13 +193,13 @@ fn tend(child: &mut Child, shown: &str, patience: Timespec) {
         true
     });
     if !has_ended {
-        screen::say(format_args!("goodput: {shown} (--notify) ran for a minute and was ended"));
+        timed::say(format_args!("{shown} (--notify) ran for a minute and was ended"));
         let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
     }
     match child.wait() {
         Ok(status) if status.success() || !has_ended => {}
-        Ok(status) => screen::say(format_args!("goodput: {shown} (--notify): {status}")),
-        Err(why) => screen::say(format_args!("goodput: can't wait for {shown} (--notify): {why}")),
+        Ok(status) => timed::say(format_args!("{shown} (--notify): {status}")),
+        Err(why) => timed::say(format_args!("can't wait for {shown} (--notify): {why}")),
     }
 }
 
@@ -236,13 +237,15 @@ mod tests {
         );
         goodput_testing::write_script(&script, &lines);
         let mut program = Program::new(&script).unwrap();
-        program.run("back", &back("$(touch x); `id`\0")).unwrap();
+        program.run("back", &back("$(touch x); `id`\0\u{1b}[2J\u{202e}")).unwrap();
         heard(&mut program);
         let said = std::fs::read_to_string(out).unwrap();
         let (first, json) = said.split_once('\n').unwrap();
-        assert_eq!(first, "back|$(touch x); `id`\u{fffd}");
+        assert_eq!(first, "back|$(touch x); `id`\u{fffd}\u{fffd}[2J\u{fffd}");
+        assert!(!json.contains(['\u{1b}', '\u{202e}']), "{json}");
         let json: serde_json::Value = serde_json::from_str(json).unwrap();
         assert_eq!(json["event"], "back");
+        assert_eq!(json["target"], "$(touch x); `id`\0\u{1b}[2J\u{202e}", "nothing is lost");
     }
 
     #[test]
@@ -276,7 +279,7 @@ mod tests {
 
     fn told() -> Told {
         let [name, target, text] = ["back", "nas", ""].map(String::from);
-        Told { name, target, text, json: Vec::new() }
+        Told { name, target, text, json: String::new() }
     }
 
     #[test]

@@ -9,14 +9,14 @@ use goodput_engine::{Credentials, EngineError, Interrupt, Target};
 use goodput_model::{Bytes, Length, Plan, Record};
 use goodput_store::{Figures, Store, Tested, ToldChange, Watched};
 use goodput_watch::{
-    Chart, Difference, Limit, MAX_TESTS, Mark, Point, expected_cost, planned_cost,
+    Chart, Difference, Limit, MAX_TESTS, Mark, Point, expected_cost, planned_cost, tests_to_learn,
 };
 
 use super::series;
 use super::shifts::Shifts;
 use crate::args::MeasureArgs;
 use crate::commands::metered::{self, Ending, Metered, Towards};
-use crate::commands::{measured, path_changes};
+use crate::commands::{measured, path_changes, timed};
 use crate::data_dirs::state_dir;
 use crate::exit;
 use crate::far_end::FarEnd;
@@ -24,7 +24,6 @@ use crate::history_thread::HistoryThread;
 use crate::report::shifted::Shifted;
 use crate::report::watch::{self, Changed, Event};
 use crate::running::{self, Announced};
-use crate::screen;
 
 /// How long a test that has ended waits for the far end's report after the user ended the watch.
 const REPORT_PATIENCE: Duration = Duration::from_secs(3);
@@ -172,10 +171,17 @@ impl Path {
         Some(self.shown(&record))
     }
 
+    /// Further tests, one every `every_s` seconds, before a change can be found; none if it can already.
+    pub fn left_to_learn(&self, every_s: f64) -> Option<usize> {
+        let left = tests_to_learn(every_s).saturating_sub(self.records.len());
+        (!self.chart.has_learned()).then(|| left.max(1))
+    }
+
     /// How tests are made in another way than those before, if there was none of this way when the watch began.
     pub fn made_in_another_way(&self) -> Option<Event> {
         let test = Some(self.made_otherwise.clone()).filter(|test| !test.is_empty());
-        test.map(|test| Event::MadeInAnotherWay { target: self.text.clone(), test })
+        let (at, target) = (measured::now(), self.text.clone());
+        test.map(|test| Event::MadeInAnotherWay { at, target, test })
     }
 
     /// What the next test may cost, of which `share` is its share of the `budget`.
@@ -272,8 +278,8 @@ impl Path {
         let set = history.ask(move |store| Ok(store.set_gone(&series, since.as_deref())?)).await;
         if let Err(why) = set {
             let (target, why) = (&self.text, exit::in_words(&why));
-            screen::say(format_args!(
-                "goodput: {target}: after a restart, it is not known whether it answered: {why}"
+            timed::say(format_args!(
+                "{target}: after a restart, it is not known whether it answered: {why}"
             ));
         }
     }
@@ -363,9 +369,7 @@ impl Path {
     fn warn_of_repetition(&self, kept: Result<()>) {
         if let Err(why) = kept {
             let (target, why) = (&self.text, exit::in_words(&why));
-            screen::say(format_args!(
-                "goodput: {target}: a restart may report this change again: {why}"
-            ));
+            timed::say(format_args!("{target}: a restart may report this change again: {why}"));
         }
     }
 

@@ -1,5 +1,6 @@
 //! What happens during a watch: the events as data, as text, and for a page in a browser.
 
+mod named;
 mod page;
 mod text;
 
@@ -8,7 +9,7 @@ use goodput_watch::Difference;
 use serde::{Deserialize, Serialize};
 
 pub use self::page::for_a_page;
-pub use self::text::{text, text_in};
+pub use self::text::{interval, moment, text, text_in};
 use super::change_point::ChangePoint;
 use super::shifted::Shifted;
 
@@ -18,6 +19,8 @@ use super::shifted::Shifted;
 pub enum Event {
     /// The watch begins.
     Begin {
+        /// When.
+        at: String,
         /// The targets, as typed.
         targets: Vec<String>,
         /// Time between two tests of a target, seconds.
@@ -33,9 +36,14 @@ pub enum Event {
         budget_lasts_s: Option<f64>,
         /// Bytes of the last 24 hours.
         used_bytes: Bytes,
+        /// Further tests of each target before a change of all of them can be found; absent if it can already.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        learning_tests: Option<usize>,
     },
     /// Tests of a target are made in another way than those before, so they are compared with each other alone.
     MadeInAnotherWay {
+        /// When this was known.
+        at: String,
         /// The target, as typed.
         target: String,
         /// What differs.

@@ -5,6 +5,7 @@ use goodput_watch::{Difference, LEARNING_DAYS, Limit};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
+use super::named::in_words;
 use super::{Changed, Event, HistoryDelay, Tested};
 use crate::report::change_point::ChangePoint;
 use crate::report::labelled::{line, lines};
@@ -13,24 +14,47 @@ use crate::report::style::{bad, good, plain};
 
 /// The event for a person, in lines, with times of this host's zone.
 pub fn text(event: &Event) -> String {
+    text_in(event, &zone_here())
+}
+
+/// A time as each line begins with it, in this host's zone.
+pub fn moment(at: &str) -> String {
+    second(at, &zone_here())
+}
+
+/// The zone of this host, which may not say where it is.
+fn zone_here() -> TimeZone {
     let zone = TimeZone::system();
-    // A host may not say where it is.
-    text_in(event, &if zone.is_unknown() { TimeZone::UTC } else { zone })
+    if zone.is_unknown() { TimeZone::UTC } else { zone }
 }
 
 /// The event for a person, in lines, with times of this zone.
 pub fn text_in(event: &Event, zone: &TimeZone) -> String {
     let of_target = |at: &str, target: &str, what: &str| {
-        format!("{}  {}  {what}\n", minute(at, zone), plain(target))
+        format!("{}  {}  {what}\n", second(at, zone), plain(target))
     };
     match event {
-        Event::Begin { targets, every_s, budget_bytes, test_bytes, budget_lasts_s, used_bytes } => {
+        Event::Begin {
+            at,
+            targets,
+            every_s,
+            budget_bytes,
+            test_bytes,
+            budget_lasts_s,
+            used_bytes,
+            learning_tests,
+        } => {
             let short = budget_lasts_s.map(|lasts_s| too_small(lasts_s, *used_bytes));
-            begin(targets, *every_s, *budget_bytes, *test_bytes) + &short.unwrap_or_default()
+            let learns = learning_tests.map(|tests| learns(tests, *every_s));
+            let more: String = short.into_iter().chain(learns).collect();
+            let begins = begin(targets, *every_s, *budget_bytes, *test_bytes);
+            format!("{}  {begins}{more}", second(at, zone))
         }
-        Event::MadeInAnotherWay { target, test } => in_another_way(target, test),
+        Event::MadeInAnotherWay { at, target, test } => {
+            of_target(at, target, &in_another_way(test))
+        }
         Event::Late { at, tests, history } => {
-            format!("{}  {}", minute(at, zone), late(*tests, history.as_ref()))
+            format!("{}  {}", second(at, zone), late(*tests, history.as_ref()))
         }
         Event::Tested(test) => tested(test, zone),
         Event::NoResult { at, target, why, since, .. } => {
@@ -84,13 +108,28 @@ fn begin(targets: &[String], every_s: f64, budget: Bytes, test: Option<Bytes>) -
 }
 
 /// What is said of tests that begin a series.
-fn in_another_way(target: &str, test: &[Difference]) -> String {
+fn in_another_way(test: &[Difference]) -> String {
     let test: Vec<_> = test.iter().map(with_it).collect();
     format!(
-        "{}: tests are made in another way than before, and are compared with each other alone: {}. A change of the path \
-         can be found again after {LEARNING_DAYS} days\n",
-        plain(target),
+        "tests are made in another way than before, and are compared with each other alone: {}. A change of the path \
+         can be found again after {LEARNING_DAYS} days",
         test.join("; ")
+    )
+}
+
+/// What is said of targets whose changes can't be found yet.
+fn learns(tests: usize, every_s: f64) -> String {
+    /// Seconds of a day and of an hour.
+    const UNITS: [(f64, &str); 2] = [(86_400.0, "days"), (3600.0, "hours")];
+    let (needs, seconds) = (if tests == 1 { "test" } else { "tests" }, tests as f64 * every_s);
+    let long = UNITS.iter().find(|(unit, _)| seconds >= 2.0 * unit);
+    let time = long.map_or_else(
+        || Seconds(seconds).to_string(),
+        |(unit, name)| format!("{:.0} {name}", seconds / unit),
+    );
+    format!(
+        "goodput learns what is usual first: it can report a change after {tests} more {needs} of each target, in about \
+         {time}; a target that does not answer is reported at once\n"
     )
 }
 
@@ -105,7 +144,7 @@ fn late(tests: u64, history: Option<&HistoryDelay>) -> String {
 }
 
 /// A time between tests in its largest whole unit.
-fn interval(seconds: f64) -> String {
+pub fn interval(seconds: f64) -> String {
     let units = [(86_400.0, "d"), (3600.0, "h"), (60.0, "min")];
     let whole = units.into_iter().find(|(unit, _)| seconds >= *unit && seconds % unit == 0.0);
     whole.map_or_else(
@@ -149,7 +188,7 @@ fn tested(test: &Tested, zone: &TimeZone) -> String {
         (!test.beside.is_empty()).then(|| format!("  beside {}", plain(&test.beside.join(", "))));
     let rest: String = [part, beside].into_iter().flatten().collect();
     let target = plain(target);
-    format!("{}  {target}  {goodput_bits_per_s}  {limit}{rest}\n", minute(at, zone))
+    format!("{}  {target}  {goodput_bits_per_s}  {limit}{rest}\n", second(at, zone))
 }
 
 fn changed(change: &Changed, zone: &TimeZone) -> String {
@@ -165,7 +204,7 @@ fn changed(change: &Changed, zone: &TimeZone) -> String {
     };
     let mut text = format!(
         "{}  {}  {what} ({low_percent:+.0} to {high_percent:+.0} %, {tests} tests)\n",
-        minute(at, zone),
+        second(at, zone),
         plain(target),
     );
     let sides = [
@@ -186,7 +225,7 @@ fn shifted(shift: &Shifted, zone: &TimeZone) -> String {
         }
         None => bad(format!("since {since} {whose} {what}")),
     };
-    let mut text = format!("{}  {}  {what}\n", minute(at, zone), plain(target));
+    let mut text = format!("{}  {}  {what}\n", second(at, zone), plain(target));
     explain(&mut text, &sides(shift), &shift.found);
     text
 }
@@ -224,7 +263,8 @@ pub(super) fn sides(shift: &Shifted) -> [String; 2] {
     [side(&before, found.limit_before.as_ref()), side(&since, found.limit_since.as_ref())]
 }
 
-pub(super) fn with_it(Difference { what, before, since }: &Difference) -> String {
+pub(super) fn with_it(difference: &Difference) -> String {
+    let Difference { what, before, since } = &in_words(difference);
     format!("{}: {}, before {}", plain(what), plain(since), plain(before))
 }
 
@@ -250,9 +290,10 @@ fn words(rule: &str) -> String {
     }
 }
 
-/// Date and time with the zone, to the minute.
-fn minute(at: &str, zone: &TimeZone) -> String {
-    local(at, zone).map_or_else(|| at.into(), |time| time.strftime("%Y-%m-%d %H:%M %Z").to_string())
+/// Date and time with the zone, to the second: tests may be a second apart.
+fn second(at: &str, zone: &TimeZone) -> String {
+    let form = "%Y-%m-%d %H:%M:%S %Z";
+    local(at, zone).map_or_else(|| at.into(), |time| time.strftime(form).to_string())
 }
 
 /// A time as a person near `at`, which names the zone, would call it. One of the other half of the year, with another offset,
@@ -260,10 +301,13 @@ fn minute(at: &str, zone: &TimeZone) -> String {
 fn named(time: &str, at: &str, zone: &TimeZone) -> String {
     /// Within these seconds, a day of the week is clear: six days.
     const WEEK_S: i64 = 6 * 86_400;
+    /// Within these seconds, minutes are too coarse: tests may be seconds apart.
+    const JUST_NOW_S: i64 = 600;
     let (Some(local), Some(now)) = (local(time, zone), local(at, zone)) else { return time.into() };
     let apart_s = now.timestamp().as_second() - local.timestamp().as_second();
     let is_near = apart_s.abs() < WEEK_S;
     let form = match is_near {
+        true if local.date() == now.date() && apart_s.abs() < JUST_NOW_S => "%H:%M:%S",
         true if local.date() == now.date() => "%H:%M",
         true => "%A %H:%M",
         false => "%Y-%m-%d %H:%M",
@@ -286,6 +330,10 @@ mod tests {
 
     fn printed(event: &Event) -> String {
         strip_str(&text(event)).to_string()
+    }
+
+    fn utc(event: &Event) -> String {
+        strip_str(&text_in(event, &TimeZone::UTC)).to_string()
     }
 
     fn change() -> Changed {
@@ -440,7 +488,9 @@ mod tests {
     #[test]
     fn what_a_test_costs_and_that_the_budget_does_not_suffice_are_said_first() {
         let used = |test_bytes, budget_lasts_s, used| {
-            printed(&Event::Begin {
+            utc(&Event::Begin {
+                at: "2026-11-27T15:20:07Z".into(),
+                learning_tests: None,
                 targets: vec!["nas".into(), "b\u{202e}".into()],
                 every_s: 4.0,
                 budget_bytes: Bytes(22_000_000_000),
@@ -451,7 +501,7 @@ mod tests {
         };
         let begin = |test_bytes, budget_lasts_s| used(test_bytes, budget_lasts_s, 0);
         let short = begin(Some(Bytes(3_333_334)), Some(26_396.0));
-        let expected = "watching nas, b\u{fffd}: testing each every 4 s; a test costs 3.33 MB, and more if packets are lost; all \
+        let expected = "2026-11-27 15:20:07 UTC  watching nas, b\u{fffd}: testing each every 4 s; a test costs 3.33 MB, and more if packets are lost; all \
                         together at most 22 GB in 24 hours\n";
         assert!(short.starts_with(expected), "{short}");
         assert!(short.contains("too small for this: it lasts for 7.3 of 24 hours, and"), "{short}");
@@ -460,6 +510,17 @@ mod tests {
         assert!(short.contains(words), "{short}");
         assert_eq!(begin(Some(Bytes(1000)), None).lines().count(), 1);
         assert!(begin(None, None).contains("a test costs what its path lets through;"));
+    }
+
+    #[test]
+    fn what_a_watch_can_not_find_yet_is_said_with_the_number_of_tests() {
+        assert!(
+            learns(192, 900.0).contains("after 192 more tests of each target, in about 2 days")
+        );
+        assert!(learns(24, 86_400.0).contains("24 more tests of each target, in about 24 days"));
+        assert!(learns(1, 900.0).contains("1 more test of each target, in about 900 s"));
+        assert!(learns(17_280, 10.0).contains("in about 2 days"));
+        assert!(learns(40, 900.0).contains("in about 10 hours"));
     }
 
     fn late(tests: u64) -> Event {
@@ -530,15 +591,19 @@ mod tests {
         let (target, [bytes, used_bytes]) = ("nas".into(), [Bytes(0); 2]);
         let event = Event::NotTested { at, target, why, bytes, used_bytes };
         let text = strip_str(&text_in(&event, &TimeZone::UTC)).to_string();
-        assert_eq!(text, "2026-11-26 14:05 UTC  nas  not tested: another process had the turn\n");
+        assert_eq!(
+            text,
+            "2026-11-26 14:05:00 UTC  nas  not tested: another process had the turn\n"
+        );
     }
 
     #[test]
     fn tests_that_are_made_in_another_way_are_named_with_what_differs() {
-        let event = Event::MadeInAnotherWay { target: "nas\n".into(), test: of_test() };
-        let expected = "nas\u{fffd}: tests are made in another way than before, and are compared with each other alone: sending \
+        let (at, target) = ("2026-11-27T15:20:07Z".into(), "nas\n".into());
+        let event = Event::MadeInAnotherWay { at, target, test: of_test() };
+        let expected = "2026-11-27 15:20:07 UTC  nas\u{fffd}  tests are made in another way than before, and are compared with each other alone: sending \
              mover of the near end: gso\u{fffd}, before copy. A change of the path can be found again after 2 days\n";
-        assert_eq!(printed(&event), expected);
+        assert_eq!(utc(&event), expected);
         let json = serde_json::to_value(event).unwrap();
         assert_eq!(json["event"], "made-in-another-way", "{json}");
     }
@@ -569,16 +634,17 @@ mod tests {
         let named = |time| named(time, "2026-11-27T15:20:00Z", &TimeZone::UTC);
         assert_eq!(named("2026-01-01T12:00:00Z"), "2026-01-01 12:00");
         assert_eq!(named("not a time"), "not a time");
+        assert_eq!(named("2026-11-27T15:19:47Z"), "15:19:47", "minutes would be the same");
     }
 
     #[test]
     fn all_times_of_a_text_are_of_one_zone_which_it_names() {
         let event = Event::Changed(change().into());
         let text = strip_str(&text_in(&event, &TimeZone::UTC)).to_string();
-        assert!(text.starts_with("2026-11-27 15:20 UTC  nas  since Tuesday 14:05 "), "{text}");
+        assert!(text.starts_with("2026-11-27 15:20:00 UTC  nas  since Tuesday 14:05 "), "{text}");
         let zone = TimeZone::posix("CET-1").unwrap();
         let text = strip_str(&text_in(&event, &zone)).to_string();
-        assert!(text.starts_with("2026-11-27 16:20 CET  nas  since Tuesday 15:05 "), "{text}");
+        assert!(text.starts_with("2026-11-27 16:20:00 CET  nas  since Tuesday 15:05 "), "{text}");
     }
 
     /// Berlin, New York, and an island where the clocks move by half an hour, in the other half of the year.
@@ -599,9 +665,9 @@ mod tests {
         assert_eq!(named("2026-07-01T12:05:00Z", sunday), "2026-07-01 14:05 CEST");
         // The hour that is left out in spring.
         let (before, after) = ("2026-03-29T00:59:00Z", "2026-03-29T01:00:00Z");
-        assert_eq!(named(before, after), "01:59 CET");
-        assert_eq!(named(after, before), "03:00 CEST");
-        assert_eq!(minute(after, &zone), "2026-03-29 03:00 CEST");
+        assert_eq!(named(before, after), "01:59:00 CET");
+        assert_eq!(named(after, before), "03:00:00 CEST");
+        assert_eq!(second(after, &zone), "2026-03-29 03:00:00 CEST");
     }
 
     /// Every half hour of a year: what is said of it is said of no other time of that week.

@@ -42,7 +42,10 @@ impl Watch {
     pub fn event(&mut self) -> Value {
         let mut line = String::new();
         self.lines.read_line(&mut line).expect("the watch and kill work");
-        serde_json::from_str(&line).unwrap_or_else(|why| panic!("{line:?}: {why}"))
+        let event: Value =
+            serde_json::from_str(&line).unwrap_or_else(|why| panic!("{line:?}: {why}"));
+        assert!(event["at"].is_string(), "each event says when: {line}");
+        event
     }
 
     /// Ends it as systemd does. Returns its exit code.
