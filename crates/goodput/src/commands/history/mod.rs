@@ -161,13 +161,15 @@ fn results(store: &Store, entries: Vec<Entry>) -> Result<Table> {
             },
             Err(why) => format!("{} (can't be read: {why})", entry.target),
         };
-        let kind = if watched.contains(&entry.id) { WATCH } else { &entry.kind };
-        let traffic = entry.traffic.as_ref().map(Traffic::way).unwrap_or_default();
+        // Others may write to a history in a database.
+        let kind = if watched.contains(&entry.id) { WATCH.into() } else { plain(&entry.kind) };
+        let traffic = plain(&entry.traffic.as_ref().map(Traffic::way).unwrap_or_default());
         let (id, goodput) = (entry.id.to_string(), entry.goodput.to_string());
-        let (started, target) = (to_the_minute(&entry.started), plain(&target));
+        let (started, target) = (plain(&to_the_minute(&entry.started)), plain(&target));
+        let limit = plain(&entry.limit);
         let whom = plain(entry.measured_by.as_deref().unwrap_or("?"));
         let whom = [whom.as_str()];
-        let what = [kind, &traffic, &goodput, &entry.limit, &target];
+        let what = [&*kind, &traffic, &goodput, &limit, &target];
         table.row(&[&[&*id, &*started][..], &whom[..by.len()], &what[..]].concat());
     }
     Ok(table)

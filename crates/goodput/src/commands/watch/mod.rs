@@ -149,7 +149,8 @@ impl<'a> Watch<'a> {
 
     /// Says which tests are made in another way than those before.
     fn name_other_ways(&self) -> Result<()> {
-        let mut events = self.paths.iter().filter_map(Path::made_in_another_way);
+        let every_s = self.args.schedule.every;
+        let mut events = self.paths.iter().filter_map(|path| path.made_in_another_way(every_s));
         events.try_for_each(|event| self.tell(&event))
     }
 

@@ -178,10 +178,12 @@ impl Path {
     }
 
     /// How tests are made in another way than those before, if there was none of this way when the watch began.
-    pub fn made_in_another_way(&self) -> Option<Event> {
+    /// Tests are one every `every_s` seconds.
+    pub fn made_in_another_way(&self, every_s: f64) -> Option<Event> {
         let test = Some(self.made_otherwise.clone()).filter(|test| !test.is_empty());
         let (at, target) = (measured::now(), self.text.clone());
-        test.map(|test| Event::MadeInAnotherWay { at, target, test })
+        let learning_tests = tests_to_learn(every_s);
+        test.map(|test| Event::MadeInAnotherWay { at, target, test, learning_tests })
     }
 
     /// What the next test may cost, of which `share` is its share of the `budget`.

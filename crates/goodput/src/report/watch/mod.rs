@@ -48,6 +48,8 @@ pub enum Event {
         target: String,
         /// What differs.
         test: Vec<Difference>,
+        /// Further tests before a change can be found.
+        learning_tests: usize,
     },
     /// Tests were left out, because others took too long, or the history did.
     Late {

@@ -46,8 +46,11 @@ const AREAS: &[(&str, &str)] = &[
     ("fec", "FEC"),
 ];
 
+/// How a number is written with its unit.
+type InUnit = fn(f64) -> String;
+
 /// How a name ends that has a unit, and how a value of this unit is written.
-const UNITS: &[(&str, fn(f64) -> String)] = &[
+const UNITS: &[(&str, InUnit)] = &[
     ("_bits_per_s", |value| BitRate(value).to_string()),
     ("_gt_per_s", |value| format!("{value} GT/s")),
     ("_bytes", |value| PacketBytes(value as u64).to_string()),

@@ -1,7 +1,7 @@
 //! What happens during a watch, for a person.
 
-use goodput_model::{Bytes, Seconds, Verdict};
-use goodput_watch::{Difference, LEARNING_DAYS, Limit};
+use goodput_model::{Bytes, Seconds, Verdict, counted};
+use goodput_watch::{Difference, Limit};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
@@ -50,8 +50,8 @@ pub fn text_in(event: &Event, zone: &TimeZone) -> String {
             let begins = begin(targets, *every_s, *budget_bytes, *test_bytes);
             format!("{}  {begins}{more}", second(at, zone))
         }
-        Event::MadeInAnotherWay { at, target, test } => {
-            of_target(at, target, &in_another_way(test))
+        Event::MadeInAnotherWay { at, target, test, learning_tests } => {
+            of_target(at, target, &in_another_way(test, *learning_tests))
         }
         Event::Late { at, tests, history } => {
             format!("{}  {}", second(at, zone), late(*tests, history.as_ref()))
@@ -108,12 +108,13 @@ fn begin(targets: &[String], every_s: f64, budget: Bytes, test: Option<Bytes>) -
 }
 
 /// What is said of tests that begin a series.
-fn in_another_way(test: &[Difference]) -> String {
+fn in_another_way(test: &[Difference], learning: usize) -> String {
     let test: Vec<_> = test.iter().map(with_it).collect();
     format!(
         "tests are made in another way than before, and are compared with each other alone: {}. A change of the path \
-         can be found again after {LEARNING_DAYS} days",
-        test.join("; ")
+         can be found again after {}",
+        test.join("; "),
+        counted(learning, "test")
     )
 }
 
@@ -600,9 +601,9 @@ mod tests {
     #[test]
     fn tests_that_are_made_in_another_way_are_named_with_what_differs() {
         let (at, target) = ("2026-11-27T15:20:07Z".into(), "nas\n".into());
-        let event = Event::MadeInAnotherWay { at, target, test: of_test() };
+        let event = Event::MadeInAnotherWay { at, target, test: of_test(), learning_tests: 192 };
         let expected = "2026-11-27 15:20:07 UTC  nas\u{fffd}  tests are made in another way than before, and are compared with each other alone: sending \
-             mover of the near end: gso\u{fffd}, before copy. A change of the path can be found again after 2 days\n";
+             mover of the near end: gso\u{fffd}, before copy. A change of the path can be found again after 192 tests\n";
         assert_eq!(utc(&event), expected);
         let json = serde_json::to_value(event).unwrap();
         assert_eq!(json["event"], "made-in-another-way", "{json}");
