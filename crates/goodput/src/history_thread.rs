@@ -1,6 +1,7 @@
 //! The history on a thread of its own. A database may be slow or away, and a file locked; whoever asks waits for the answer
 //! alone, and all else goes on: a lease is renewed, a call answered, a signal heard.
 
+use std::fs;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -9,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Error, Result, anyhow};
+use goodput_kernel::parse::schedstat;
 use goodput_store::Store;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
@@ -61,7 +63,7 @@ impl Drop for Worker {
 /// What the history cost those who asked it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Delay {
-    /// How long answers took.
+    /// How long answers took, without the time in which their thread waited for a CPU.
     pub took: Duration,
     /// Why the newest one that was none could not be given.
     pub why: Option<String>,
@@ -115,16 +117,17 @@ impl HistoryThread {
     ) -> Result<T> {
         let (tell, told) = oneshot::channel();
         let question = Box::new(move |kept: &mut Kept| {
+            let (began, waited) = (Instant::now(), waited_for_cpu());
             let answer = kept.store().and_then(question);
+            let took = began.elapsed().saturating_sub(waited_for_cpu().saturating_sub(waited));
             if answer.is_ok() {
                 kept.answered.send_modify(|questions| *questions += 1);
             }
-            let _ = tell.send(answer);
+            let _ = tell.send((answer, took));
         });
-        let began = Instant::now();
         self.worker.take(question).await?;
-        let answer = told.await.map_err(|_| has_ended())?;
-        self.note(began.elapsed(), answer.as_ref().err());
+        let (answer, took) = told.await.map_err(|_| has_ended())?;
+        self.note(took, answer.as_ref().err());
         answer
     }
 
@@ -207,6 +210,14 @@ impl Kept {
     }
 }
 
+/// How long the calling thread was ready to run but waited for a CPU, since it began: a busy host is no slow history. Zero if the
+/// kernel does not count it.
+fn waited_for_cpu() -> Duration {
+    let counted = fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let counted = counted.and_then(|text| schedstat::parse(&text).ok());
+    counted.map_or(Duration::ZERO, |counted| Duration::from_nanos(counted.waiting_ns))
+}
+
 fn has_ended() -> Error {
     anyhow!(
         "the thread that uses the history has ended; this is a bug in goodput, please report it"
@@ -216,7 +227,6 @@ fn has_ended() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
     use std::future::{Future, poll_fn};
     use std::task::Poll;
     use tokio::runtime::{Builder, Runtime};

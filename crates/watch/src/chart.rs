@@ -102,6 +102,7 @@ mod tests {
     fn change(ratio: f64, takes_back: Option<i64>) -> Change {
         let point = |id| Point { id, at_s: 0.0, day_share: 0.0, value: 1e9 };
         Change {
+            first_before: point(1),
             last_before: point(7),
             first_since: point(8),
             first_between: [point(8); 2],

@@ -11,6 +11,9 @@ const PER_MAD: f64 = 1.4826;
 const MAX_INHERITED: f64 = 3.0;
 /// Largest share that a test can inherit. With more, a change would hardly show.
 const MAX_SHARE: f64 = 0.9;
+/// Share from which a busy hour lasts for hours. `tests/months.rs` counts the false alarms of ranks below it, which are few, and
+/// of blocks above it.
+const LASTING: f64 = 0.6;
 /// Standard deviations from which a test pulls a mean no harder (Huber 1964: 95 % efficiency for normal noise).
 const HUBER: f64 = 1.345;
 /// Least standard deviation of a test beside a change, as a share of its size.
@@ -53,6 +56,11 @@ impl Noise {
     /// What a test adds to what the test `before` it made likely; both as deviations from their level.
     pub(crate) fn news(&self, before: Option<f64>, off: f64) -> f64 {
         off - self.share * before.map_or(0.0, |before| self.inherited(before))
+    }
+
+    /// Whether tests depend so strongly on each other that a few in a row may all be far off.
+    pub(crate) fn lasts(&self) -> bool {
+        self.share >= LASTING
     }
 
     /// How many times the variance of a sum of the news of `tests` exceeds that of independent ones.
@@ -181,6 +189,7 @@ mod tests {
         let noise = noise(0.5);
         assert!((0.4..0.6).contains(&noise.share), "{noise:?}");
         assert!(noise.inflation(8) < 1.4 && noise.of_means() > 2.0, "{noise:?}");
+        assert!(!noise.lasts(), "{noise:?}");
     }
 
     #[test]

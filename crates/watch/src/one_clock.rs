@@ -13,6 +13,7 @@
 use goodput_model::{Estimate, median};
 
 use crate::beginning::Beginning;
+use crate::blocks;
 use crate::noise::Noise;
 use crate::ranks::{place, probability, standard_sum};
 use crate::recovery::{Recovery, Since};
@@ -29,6 +30,10 @@ const MEMORY_DAYS: f64 = 28.0;
 pub const MAX_TESTS: usize = 20_000;
 /// Fewest tests before the window. With 24, four tests below all others have a probability of 1 in 20 000.
 const MIN_REFERENCE: usize = 24;
+/// Tests since a change with which another one is hardly found: the shortest reference, and the longest window after it.
+const FEW: usize = MIN_REFERENCE + MAX_WINDOW;
+/// Tests between two changes of which it is said what they showed, at least.
+const FEWEST: usize = 3;
 /// Tests before the window that count for the size of a change.
 const COMPARED: usize = 200;
 /// Probability, for one window, below which a change is reported. Windows overlap and have many lengths:
@@ -63,7 +68,9 @@ pub struct Point {
 /// A change of the path that lasts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
-    /// The last test before it; not one whose clock was ahead.
+    /// The first of the tests before it that it is compared with: since the change before that, if there was one.
+    pub first_before: Point,
+    /// The last test that is surely before it; not one whose clock was ahead.
     pub last_before: Point,
     /// The first test after it: the likeliest one.
     pub first_since: Point,
@@ -73,9 +80,9 @@ pub struct Change {
     pub newest: Point,
     /// Number of tests since the change.
     pub tests: usize,
-    /// Usual value before, without the daily rhythm.
+    /// Usual value before, without the daily rhythm, of the tests that are surely before it.
     pub before: f64,
-    /// Usual value since, without the daily rhythm.
+    /// Usual value since, without the daily rhythm, of the tests that are surely since then.
     pub since: f64,
     /// Value since, divided by that before, with its interval.
     pub ratio: Estimate,
@@ -335,12 +342,15 @@ impl OneClock {
     /// The newest of the changes of which the path is as before again, and since when.
     fn recovery(&self) -> Option<(usize, Recovery)> {
         let segment = self.segment();
-        let newest_s = self.points.last()?.at_s;
-        let is_recent = |change: &usize| newest_s - self.points[*change].at_s <= MOST_S;
+        let (last, newest_s) = (self.points.len(), self.points.last()?.at_s);
+        // A path with few tests since a change finds hardly another one: its end is the next news, whatever time this takes.
+        let most_s = |change: usize| if last - change <= FEW { f64::INFINITY } else { MOST_S };
+        let is_recent = |change: &usize| newest_s - self.points[*change].at_s <= most_s(*change);
         let at_s: Vec<f64> = self.points[segment.clone()].iter().map(|point| point.at_s).collect();
         self.changes().take_while(is_recent).find_map(|change| {
             let values = &self.residuals[segment.clone()];
-            let since = Since { values, at_s: &at_s, began_s: self.points[change].at_s };
+            let (began_s, most_s) = (self.points[change].at_s, most_s(change));
+            let since = Since { values, at_s: &at_s, began_s, most_s };
             let before = &self.residuals[self.compared_before(change)];
             Some((change, Recovery::find(before, since, &self.noise)?))
         })
@@ -357,15 +367,13 @@ impl OneClock {
     fn recovered(&mut self, change: usize, recovery: Recovery) -> Change {
         let segment = self.segment();
         let first = self.points.len() - recovery.tests;
-        let within = |place: usize| segment.start + place;
-        let between =
-            [within(recovery.between[0]).min(first), within(recovery.between[1]).max(first)];
+        let [earliest, latest] = recovery.between.map(|place| segment.start + place);
+        let (earliest, latest) = (earliest.min(first), latest.max(first));
+        let beginning = Beginning { first, earliest, latest };
+        let before = self.surely_since(segment.start, earliest);
         let takes_back = Some(self.points[change]);
-        let found = Change {
-            takes_back,
-            first_between: between.map(|first| self.points[first]),
-            ..self.change(segment.start..first, first, recovery.shift, recovery.probability)
-        };
+        let (shift, probability) = (recovery.shift, recovery.probability);
+        let found = Change { takes_back, ..self.change(before, beginning, shift, probability) };
         self.begin(first, Mark::Return(self.points[change].at_s));
         self.set_level();
         found
@@ -376,14 +384,23 @@ impl OneClock {
         let beginning = self.beginning(window)?;
         let first = beginning.first;
         let before = self.segment().start.max(first.saturating_sub(COMPARED))..first;
-        let (one, other) = (&self.residuals[before.clone()], &self.residuals[first..]);
-        let shift = shift(one, other, self.noise.of_means()).filter(is_sure)?;
-        let between = [beginning.earliest, beginning.latest].map(|first| self.points[first]);
-        let change =
-            Change { first_between: between, ..self.change(before, first, shift, probability) };
+        let shift = self.amount(before.clone(), &beginning)?;
+        let change = self.change(before.start, beginning, shift, probability);
         self.begin(first, Mark::Change);
         self.set_level();
         Some(change)
+    }
+
+    /// By how much the path changed since this beginning, if that is sure. Tests that depend strongly on each other need the path's own
+    /// past to be sure.
+    fn amount(&self, before: std::ops::Range<usize>, beginning: &Beginning) -> Option<Estimate> {
+        let Beginning { first, earliest, latest } = *beginning;
+        if self.noise.lasts() {
+            let past = (&self.residuals[..earliest], &self.segments[..earliest]);
+            return blocks::shift(past, &self.residuals[latest..]);
+        }
+        let (one, other) = (&self.residuals[before], &self.residuals[first..]);
+        shift(one, other, self.noise.of_means()).filter(is_sure)
     }
 
     /// When the change of this window began.
@@ -396,35 +413,49 @@ impl OneClock {
         Beginning::find(&self.residuals, level, places, &self.noise)
     }
 
-    /// A change of which tests `before` are compared with those from `first` on; there are some of both.
+    /// The first test that is surely since the change which began with the test `first`, and before the test `until`, of which at
+    /// least a few are: with the levels on both sides, each test says where it belongs.
+    fn surely_since(&self, first: usize, until: usize) -> usize {
+        let before = self.compared_before(first);
+        let from = before.start.max(first.saturating_sub(MAX_WINDOW));
+        let last = first.max(until.saturating_sub(FEWEST));
+        let levels = [&self.residuals[before], &self.residuals[first..until]]
+            .map(|tests| self.noise.mean(tests).unwrap_or_default());
+        let found = Beginning::between(&self.residuals, levels, from..=last, &self.noise);
+        found.map_or(first, |found| found.latest.max(first))
+    }
+
+    /// A change of which tests from `before` on are compared with those since its beginning; there are some of both. Tests that may
+    /// be of either side show neither.
     fn change(
         &self,
-        before: std::ops::Range<usize>,
-        first: usize,
+        before: usize,
+        Beginning { first, earliest, latest }: Beginning,
         shift: Estimate,
         probability: f64,
     ) -> Change {
         let usual = |tests: &[f64]| median(tests.iter().copied()).unwrap_or_default().exp();
         Change {
-            last_before: self.points[self.last_before(first)],
+            first_before: self.points[before],
+            last_before: self.points[self.last_before(earliest, first)],
             first_since: self.points[first],
-            first_between: [self.points[first]; 2],
+            first_between: [earliest, latest].map(|first| self.points[first]),
             newest: self.points[self.points.len() - 1],
             tests: self.points.len() - first,
-            before: usual(&self.residuals[before]),
-            since: usual(&self.residuals[first..]),
+            before: usual(&self.residuals[before..earliest]),
+            since: usual(&self.residuals[latest..]),
             ratio: ratio(shift),
             probability,
             takes_back: None,
         }
     }
 
-    /// The last test before the test `first` that did not begin after it: a clock that was ahead says so of tests that were made
-    /// before.
-    fn last_before(&self, first: usize) -> usize {
+    /// The last test before the test `until` that did not begin after the test `first`: a clock that was ahead says so of tests that
+    /// were made before.
+    fn last_before(&self, until: usize, first: usize) -> usize {
         let since_s = self.points[first].at_s;
         let is_earlier = |point: &Point| point.at_s <= since_s;
-        self.points[..first].iter().rposition(is_earlier).unwrap_or(first - 1)
+        self.points[..until].iter().rposition(is_earlier).unwrap_or(until - 1)
     }
 }
 
@@ -550,6 +581,23 @@ mod tests {
         assert!(change.first_since.id == 500 && change.tests <= 8, "{change:?}");
     }
 
+    /// A test a day, of a path that is slower for ten days.
+    #[test]
+    fn a_change_of_a_path_that_is_seldom_tested_needs_more_tests_at_first_and_its_end_is_said_after_days()
+     {
+        for (at, most) in [(40, 10), (60, 8), (80, 8), (120, 8)] {
+            let level = |n| if (at..at + 12).contains(&n) { 5.5e8 } else { 9.4e8 };
+            let daily = |n: usize| Point {
+                at_s: n as f64 * SECONDS_OF_A_DAY,
+                ..point(96 * n, noise(n) * level(n))
+            };
+            let found = changes((0..at + 30).map(daily));
+            let [drop, recovery] = &found[..] else { panic!("{at}: {found:?}") };
+            assert_eq!(recovery.takes_back.map(|first| first.id), Some(drop.first_since.id));
+            assert!(drop.tests <= most && recovery.tests <= 8, "{at}: {found:?}");
+        }
+    }
+
     /// A path that is slower for 30 tests from the 500th on, and again from the 700th on.
     fn up_and_down(n: usize) -> Point {
         let slower = (500..530).contains(&n) || n >= 700;
@@ -605,6 +653,23 @@ mod tests {
         let found = changes((0..620).map(|n| point(n, noise(n) * level(n))));
         let found: Vec<_> = found.iter().map(first_tests).collect();
         assert_found(&found, &[(500, None), (540, None), (560, Some(500))]);
+    }
+
+    /// The path is slower from the 500th to the 520th test. The last three of these lie between both levels: its end may have begun
+    /// with them.
+    #[test]
+    fn what_is_said_of_the_time_before_a_recovery_is_of_tests_that_are_surely_since_the_change() {
+        let level = |n| match n {
+            500..517 => 8e8,
+            517..520 => 8.67e8,
+            _ => 9.4e8,
+        };
+        let found = changes((0..560).map(|n| point(n, noise(n) * level(n))));
+        let [_, recovery] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(recovery.first_before.id, 500, "{recovery:?}");
+        assert!(recovery.last_before.id < recovery.first_between[0].id, "{recovery:?}");
+        assert!((recovery.before / 8e8 - 1.0).abs() < 0.03, "{recovery:?}");
+        assert!((recovery.since / 9.4e8 - 1.0).abs() < 0.03, "{recovery:?}");
     }
 
     #[test]

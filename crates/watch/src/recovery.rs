@@ -31,6 +31,8 @@ pub(crate) struct Since<'a> {
     pub(crate) at_s: &'a [f64],
     /// When the first test after the change began.
     pub(crate) began_s: f64,
+    /// How long the change may have lasted, seconds.
+    pub(crate) most_s: f64,
 }
 
 /// The newest tests, which are as before a change again.
@@ -78,7 +80,7 @@ impl Recovery {
         let shift = shift(other, newest, inflation).filter(is_sure)?;
         let drop = Step { at_s: since.began_s, ratio: ratio(drop) };
         let back = Step { at_s: *since.at_s.get(other.len())?, ratio: ratio(shift) };
-        if !back.takes_back(&drop) {
+        if !back.takes_back(&drop, since.most_s) {
             return None;
         }
         let (all, levels) = (since.values, [noise.mean(other)?, level]);
@@ -135,6 +137,7 @@ impl Before {
 mod tests {
     use super::*;
     use crate::rhythm::{Rhythm, Seen};
+    use crate::step::MOST_S;
 
     /// Noise within ±2 %, the same in each run.
     fn test(n: usize, level: f64) -> f64 {
@@ -154,7 +157,7 @@ mod tests {
     /// What is found `since` a change, with a test every quarter of an hour.
     fn find(before: &[f64], since: &[f64]) -> Option<usize> {
         let at_s: Vec<f64> = (0..since.len()).map(|n| n as f64 * 900.0).collect();
-        let since = Since { values: since, at_s: &at_s, began_s: 0.0 };
+        let since = Since { values: since, at_s: &at_s, began_s: 0.0, most_s: MOST_S };
         Recovery::find(before, since, &noise()).map(|found| found.tests)
     }
 

@@ -21,6 +21,14 @@ pub struct Turn {
     pub missed: u64,
 }
 
+impl Turn {
+    /// The targets whose turns passed before it, of all `targets`, each once.
+    pub fn passed(&self, targets: usize) -> impl Iterator<Item = usize> + use<> {
+        let (first, missed) = (self.target, usize::try_from(self.missed).unwrap_or(usize::MAX));
+        (0..missed.min(targets)).map(move |number| (first + number) % targets)
+    }
+}
+
 /// Deals out the turns.
 #[derive(Debug)]
 pub struct Schedule {
@@ -43,7 +51,7 @@ impl Schedule {
     }
 
     /// Number of turns that are over unused at `now_s`.
-    pub fn missed(&self, now_s: f64) -> u64 {
+    fn missed(&self, now_s: f64) -> u64 {
         let present = (now_s / self.part_s).max(0.0) as u64;
         present.saturating_sub(self.next)
     }
@@ -88,6 +96,9 @@ mod tests {
         let late = schedule.next(151.0);
         assert_eq!((late.missed, late.target), (4, 1));
         assert!(late.due_s >= 151.0 && late.end_s == 180.0, "{late:?}");
+        assert_eq!(late.passed(2).collect::<Vec<_>>(), [1, 0]);
+        let passed = |missed| Turn { missed, ..late }.passed(3).collect::<Vec<_>>();
+        assert_eq!((passed(0), passed(1), passed(2)), (vec![], vec![1], vec![1, 2]));
     }
 
     #[test]

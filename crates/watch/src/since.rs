@@ -19,8 +19,9 @@ use crate::options::{Options, UNSEEN, belongs, given};
 use crate::ranks::{place, probability, standard_sum};
 use crate::window::MIN_WINDOW;
 
-/// The beginning of a change is known to about as many tests as the shortest window has that is tried. A setting that
-/// changed this near to it changed with the path, and a quantity of tests this near before it may be of either side.
+/// A setting that changed within this many tests of the beginning of a change, or of the tests that it may have begun with, changed
+/// with the path. As many tests as the shortest window has that is tried: a test before a change that lies like those after it moves
+/// its beginning.
 const NEAR: usize = MIN_WINDOW;
 /// Tests before its change during which a setting was the same, or all: one that flips now and then changed with nothing.
 const STEADY: usize = 2 * NEAR;
@@ -55,19 +56,20 @@ pub struct Differences {
     pub changed: Vec<Difference>,
 }
 
-/// Compares the tests before a change with those since, both oldest first. Of a host's facts, those are compared that
-/// `lasts` says are settings or lasting states: a counter that rarely grows can look like one.
-pub fn differences(
-    before: &[Record],
-    since: &[Record],
-    lasts: impl Fn(&str) -> bool,
-) -> Differences {
+/// Tests around a change, oldest first: those before it, those that may be of either side, and those since.
+type Sides<'a, T> = [&'a [T]; 3];
+
+/// Compares the tests before a change with those since. Those that may be of either side say only when a setting changed. Of a
+/// host's facts, those are compared that `lasts` says are settings or lasting states: a counter that rarely grows can look like
+/// one.
+pub fn differences(sides: [&[Record]; 3], lasts: impl Fn(&str) -> bool) -> Differences {
     let ends = [EndName::Near, EndName::Far];
-    let programs = ends.into_iter().flat_map(|name| programs(name, before, since));
-    let test = options(before, since).into_iter().chain(programs).collect();
-    let hosts = ends.into_iter().flat_map(|name| hosts(name, before, since, &lasts));
-    let addresses = addresses(before, since);
-    let surely_before = &before[..before.len().saturating_sub(NEAR).max(before.len().min(FEWEST))];
+    let programs = ends.into_iter().flat_map(|name| programs(name, sides));
+    let test = options(sides).into_iter().chain(programs).collect();
+    let hosts = ends.into_iter().flat_map(|name| hosts(name, sides, &lasts));
+    let addresses = addresses(sides);
+    let [before, between, since] = sides;
+    let surely_before = if between.is_empty() { surely_before(before) } else { before };
     let quantities = COMPARED.iter().filter_map(|quantity| quantity.changed(surely_before, since));
     let of = |records: &[Record]| records.iter().map(Limit::of).collect::<Vec<_>>();
     let (before, since) = limits(&of(before), &of(since), surely_before.len());
@@ -77,6 +79,11 @@ pub fn differences(
         test,
         changed: addresses.into_iter().chain(hosts).chain(quantities).collect(),
     }
+}
+
+/// The tests before a change that is dated to the test, without those so near to it that the date may be wrong by them.
+fn surely_before(before: &[Record]) -> &[Record] {
+    &before[..before.len().saturating_sub(NEAR).max(before.len().min(FEWEST))]
 }
 
 /// The usual limit before, of which the first `surely` tests are surely before, and that since. If tests flip between
@@ -115,19 +122,19 @@ fn by_chance(reference: &mut [f64], values: &[f64]) -> f64 {
 /// before does not matter: a cause may come again.
 fn different<R, T: PartialEq + ToString>(
     what: &str,
-    before: &[R],
-    since: &[R],
+    sides: Sides<R>,
     value: impl Fn(&R) -> Option<T>,
 ) -> Option<Difference> {
-    let all: Vec<Option<T>> = before.iter().chain(since).map(value).collect();
+    let all: Vec<Option<T>> = sides.into_iter().flatten().map(value).collect();
+    let [before, between, since] = sides.map(<[R]>::len);
     let newest = all.last()?.as_ref()?;
     let changed = all.iter().rposition(|value| value.as_ref() != Some(newest))? + 1;
     let previous = all[..changed].last()?.as_ref()?;
     let lasted =
         all[..changed].iter().rev().take_while(|value| value.as_ref() == Some(previous)).count();
     let was_steady = lasted >= changed.min(STEADY);
-    let is_near = changed.abs_diff(before.len()) <= NEAR;
-    let has_lasted = all.len() - changed >= FEWEST.min(since.len());
+    let is_near = (before..=before + between + 2 * NEAR).contains(&(changed + NEAR));
+    let has_lasted = all.len() - changed >= FEWEST.min(since);
     (was_steady && is_near && has_lasted).then(|| Difference {
         what: what.into(),
         before: previous.to_string(),
@@ -143,32 +150,32 @@ fn end(record: &Record, name: EndName) -> Option<&End> {
 }
 
 /// Options of the tests, such as their length, without those that show nothing of the path.
-fn options(before: &[Record], since: &[Record]) -> Vec<Difference> {
+fn options(sides: Sides<Record>) -> Vec<Difference> {
     let all = |records: &[Record]| -> Vec<Options> {
         records.iter().map(|record| given(&record.plan)).collect()
     };
-    let (before, since) = (all(before), all(since));
-    let mut names: BTreeSet<&String> =
-        before.iter().chain(&since).flat_map(BTreeMap::keys).collect();
+    let sides = sides.map(all);
+    let mut names: BTreeSet<&String> = sides.iter().flatten().flat_map(BTreeMap::keys).collect();
     names.retain(|name| !UNSEEN.iter().any(|option| belongs(name, option)));
     let value = |name: &String, options: &Options| {
         Some(options.get(name).cloned().unwrap_or_else(|| "not given".into()))
     };
     let difference = |name: &String| {
-        different(&format!("option {name}"), &before, &since, |options| value(name, options))
+        let sides = sides.each_ref().map(Vec::as_slice);
+        different(&format!("option {name}"), sides, |options| value(name, options))
     };
     names.into_iter().filter_map(difference).collect()
 }
 
 /// The program of one end, and what it chose to move the payload by.
-fn programs(name: EndName, before: &[Record], since: &[Record]) -> Vec<Difference> {
+fn programs(name: EndName, sides: Sides<Record>) -> Vec<Difference> {
     let own = |what: &str| format!("{what} of the {name} end");
     let program = |record: &Record| end(record, name).map(|end| end.host.goodput.clone());
     let chosen = |role: Role| move |record: &Record| mover(record, name, role);
     let all = [
-        different(&own("goodput"), before, since, program),
-        different(&own("sending mover"), before, since, chosen(Role::Sender)),
-        different(&own("receiving mover"), before, since, chosen(Role::Receiver)),
+        different(&own("goodput"), sides, program),
+        different(&own("sending mover"), sides, chosen(Role::Sender)),
+        different(&own("receiving mover"), sides, chosen(Role::Receiver)),
     ];
     all.into_iter().flatten().collect()
 }
@@ -180,26 +187,22 @@ fn mover(record: &Record, name: EndName, role: Role) -> Option<String> {
 }
 
 /// Kernel and settings of one host.
-fn hosts(
-    name: EndName,
-    before: &[Record],
-    since: &[Record],
-    lasts: impl Fn(&str) -> bool,
-) -> Vec<Difference> {
+fn hosts(name: EndName, sides: Sides<Record>, lasts: impl Fn(&str) -> bool) -> Vec<Difference> {
     let own = |what: &str| format!("{what} of the {name} end");
     let host = |value: fn(&End) -> String| move |record: &Record| end(record, name).map(value);
     let mut all: Vec<Difference> = [
-        different(&own("host"), before, since, host(|end| end.host.name.clone())),
-        different(&own("kernel"), before, since, host(|end| end.host.kernel.clone())),
-        different(&own("number of CPUs"), before, since, host(|end| end.host.cpus.to_string())),
+        different(&own("host"), sides, host(|end| end.host.name.clone())),
+        different(&own("kernel"), sides, host(|end| end.host.kernel.clone())),
+        different(&own("number of CPUs"), sides, host(|end| end.host.cpus.to_string())),
     ]
     .into_iter()
     .flatten()
     .collect();
+    let [before, _, since] = sides;
     let oldest = before.first().and_then(|record| end(record, name));
     let newest = since.last().and_then(|record| end(record, name));
-    let sides = oldest.into_iter().chain(newest);
-    let facts: BTreeSet<&String> = sides.flat_map(|end| end.before.facts.keys()).collect();
+    let outer = oldest.into_iter().chain(newest);
+    let facts: BTreeSet<&String> = outer.flat_map(|end| end.before.facts.keys()).collect();
     let program = |end: Option<&End>| end.map(|end| end.host.goodput.clone());
     let one_program = program(oldest).filter(|oldest| Some(oldest) == program(newest).as_ref());
     all.extend(facts.into_iter().filter(|fact| lasts(fact)).filter_map(|fact| {
@@ -210,7 +213,7 @@ fn hosts(
                 || Some(&end.host.goodput) == one_program.as_ref() && is_not_set(end, fact);
             steady(end, fact).or_else(|| is_none().then(|| "none".into()))
         };
-        different(&own(fact), before, since, setting)
+        different(&own(fact), sides, setting)
     }));
     all
 }
@@ -238,16 +241,14 @@ fn steady(end: &End, name: &str) -> Option<String> {
 }
 
 /// The addresses of the flows, without ports: another one is another route, or another host behind the name.
-fn addresses(before: &[Record], since: &[Record]) -> Vec<Difference> {
+fn addresses(sides: Sides<Record>) -> Vec<Difference> {
     let near = |record: &Record| Some(record.connections.first()?.local.ip());
     let far = |record: &Record| Some(record.connections.first()?.remote.ip());
     let both = [
-        different("address of the near end", before, since, near),
-        different("address of the far end", before, since, far),
-        different("path MTU", before, since, |record| Some(PacketBytes(tcp(record)?.pmtu_bytes?))),
-        different("segment size", before, since, |record| {
-            Some(PacketBytes(tcp(record)?.snd_mss_bytes?))
-        }),
+        different("address of the near end", sides, near),
+        different("address of the far end", sides, far),
+        different("path MTU", sides, |record| Some(PacketBytes(tcp(record)?.pmtu_bytes?))),
+        different("segment size", sides, |record| Some(PacketBytes(tcp(record)?.snd_mss_bytes?))),
     ];
     both.into_iter().flatten().collect()
 }
@@ -326,10 +327,12 @@ fn known(value: &Known<f64>) -> Option<f64> {
     value.value().copied()
 }
 
+/// Share of all bytes sent over TCP that were sent again, percent, as the history has it.
 fn retransmitted(record: &Record) -> Option<f64> {
     let main = main_direction(record)?;
-    let (again, all) = (*main.retransmitted_bytes.value()?, *main.sent_bytes.value()?);
-    (all > 0).then(|| again as f64 / all as f64 * 100.0)
+    let again = *main.retransmitted_bytes.value()? as f64;
+    let all = again + *main.sent_bytes.value()? as f64;
+    (all > 0.0).then(|| again / all * 100.0)
 }
 
 fn congestion_window(record: &Record) -> Option<f64> {
@@ -498,7 +501,7 @@ mod tests {
         let number = random.random_range(5..=8);
         let mut since: Vec<_> = (0..number).map(|_| healthy(&mut random)).collect();
         since.iter_mut().for_each(plant);
-        differences(&before, &since, lasts)
+        differences([&before, &[], &since], lasts)
     }
 
     /// As if these were the only settings of a host.
@@ -509,7 +512,8 @@ mod tests {
     #[test]
     fn a_cause_that_comes_again_is_named_again_and_one_that_flips_is_not() {
         let named = |before: &[&str], since: &[&str]| {
-            let difference = different("rate", before, since, |value| Some(value.to_string()));
+            let difference =
+                different("rate", [before, &[], since], |value| Some(value.to_string()));
             difference.map(|one| (one.before, one.since))
         };
         let again = [["60"; 12].as_slice(), &["100"; 20]].concat();
@@ -536,7 +540,7 @@ mod tests {
         };
         let (before, since) = (records(!is_set_since), records(is_set_since));
         let lasts = |fact: &str| fact.starts_with("route.");
-        differences(&before, &since, lasts).changed
+        differences([&before, &[], &since], lasts).changed
     }
 
     #[test]
@@ -646,7 +650,7 @@ mod tests {
         let mut all: Vec<_> = (0..20).map(|_| healthy(&mut random)).collect();
         all[12..].iter_mut().for_each(|record| put(record, "route.device", "wg0"));
         for first in 12 - NEAR..=12 + NEAR {
-            let said = differences(&all[..first], &all[first..], lasts);
+            let said = differences([&all[..first], &[], &all[first..]], lasts);
             let change = Difference {
                 what: "route.device of the near end".into(),
                 before: "eth0".into(),
@@ -654,6 +658,32 @@ mod tests {
             };
             assert_eq!(said.changed, [change], "{first}");
         }
+    }
+
+    /// Of 44 tests, the path changed with one of the 29th to the 37th, and its limit, device and loss with the 33rd.
+    #[test]
+    fn tests_that_may_be_of_either_side_only_say_when_a_setting_changed() {
+        let mut random = Random::seed_from_u64(1);
+        let mut all: Vec<_> = (0..44).map(|_| healthy(&mut random)).collect();
+        for record in &mut all[32..] {
+            put(record, "route.device", "wg0");
+            record.verdict.limit = "policer".into();
+            record.result.directions[0].retransmitted_bytes = Known::Value(1_500_000);
+        }
+        let said = differences([&all[..28], &all[28..36], &all[36..]], lasts);
+        for name in ["route.device of the near end", "retransmitted share"] {
+            assert!(said.changed.iter().any(|one| one.what == name), "{name}: {said:?}");
+        }
+        let [before, since] = [said.before, said.since].map(|limit| limit.unwrap().rule);
+        assert_eq!((&*before, &*since), (&*all[0].verdict.limit, "policer"));
+    }
+
+    #[test]
+    fn no_more_than_everything_is_sent_again() {
+        let mut record = healthy(&mut Random::seed_from_u64(1));
+        record.result.directions[0].sent_bytes = Known::Value(1000);
+        record.result.directions[0].retransmitted_bytes = Known::Value(3000);
+        assert_eq!(retransmitted(&record), Some(75.0));
     }
 
     /// The limits said of a change, of tests with these.
@@ -667,7 +697,7 @@ mod tests {
             };
             limits.iter().map(record).collect()
         };
-        let said = differences(&of(before), &of(since), lasts);
+        let said = differences([&of(before), &[], &of(since)], lasts);
         [said.before, said.since].map(|limit| limit.unwrap().rule)
     }
 
@@ -693,7 +723,7 @@ mod tests {
         let said = |changed: &[usize]| {
             let mut all = all.clone();
             changed.iter().for_each(|test| put(&mut all[*test], "route.device", "wg0"));
-            differences(&all[..16], &all[16..], lasts).changed.len()
+            differences([&all[..16], &[], &all[16..]], lasts).changed.len()
         };
         let from = |first| (first..24).collect::<Vec<_>>();
         assert_eq!((said(&from(12)), said(&from(16)), said(&from(20))), (1, 1, 1));
@@ -706,6 +736,6 @@ mod tests {
     fn without_records_nothing_is_said() {
         let (test, changed) = (Vec::new(), Vec::new());
         let nothing = Differences { before: None, since: None, test, changed };
-        assert_eq!(differences(&[], &[], lasts), nothing);
+        assert_eq!(differences([&[], &[], &[]], lasts), nothing);
     }
 }

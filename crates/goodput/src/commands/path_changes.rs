@@ -76,14 +76,16 @@ pub fn since(event: &Event) -> &str {
     }
 }
 
-/// The numbers of the records before a change, and since then, which the newest of `records` made certain. Before one that
-/// takes an earlier one back, those since that one.
-pub fn around(records: &[i64], change: &Change) -> [Vec<i64>; 2] {
+/// The numbers of the records before a change, of those that may be of either side, and of those since then, which the newest of
+/// `records` made certain. Before it are those since the change before.
+pub fn around(records: &[i64], change: &Change) -> [Vec<i64>; 3] {
     let place = |point: &Point| records.iter().rposition(|id| *id == point.id);
-    let first = place(&change.first_since).unwrap_or(records.len());
-    let earlier = change.takes_back.as_ref().and_then(place).unwrap_or_default();
-    let from = earlier.max(first.saturating_sub(COMPARED));
-    [records[from..first].into(), records[first..].into()]
+    let [earliest, latest] =
+        change.first_between.map(|first| place(&first).unwrap_or(records.len()));
+    let begin = place(&change.first_before).unwrap_or_default();
+    let from = begin.max(earliest.saturating_sub(COMPARED)).min(earliest);
+    let latest = latest.max(earliest);
+    [&records[from..earliest], &records[earliest..latest], &records[latest..]].map(<[i64]>::to_vec)
 }
 
 /// Those that can be read: a record may have been deleted, or be of a newer goodput.
@@ -92,8 +94,9 @@ pub fn read(store: &Store, ids: &[i64]) -> Vec<Record> {
 }
 
 /// A change, with what changed with it, by the records before it and since then.
-pub fn explained(target: &str, [before, since]: &[Vec<Record>; 2], change: &Change) -> Changed {
-    let found = differences(before, since, goodput_kernel::sources::lasts);
+pub fn explained(target: &str, records: &[Vec<Record>; 3], change: &Change) -> Changed {
+    let sides = records.each_ref().map(Vec::as_slice);
+    let found = differences(sides, goodput_kernel::sources::lasts);
     let percent = |ratio: f64| (ratio - 1.0) * 100.0;
     Changed {
         percent: percent(change.ratio.value),
@@ -131,10 +134,11 @@ fn change_point(target: &str, change: &Change, found: Differences) -> ChangePoin
 pub fn explained_shift(
     target: &str,
     quantity: Quantity,
-    [before, since]: &[Vec<Record>; 2],
+    records: &[Vec<Record>; 3],
     change: &Change,
 ) -> Shifted {
-    let mut found = differences(before, since, goodput_kernel::sources::lasts);
+    let sides = records.each_ref().map(Vec::as_slice);
+    let mut found = differences(sides, goodput_kernel::sources::lasts);
     // It is in the first line.
     let is_itself = |one: &Difference| match quantity {
         Quantity::RoundTrip => one.what == "round trip under load",
@@ -143,6 +147,7 @@ pub fn explained_shift(
     let usual = |records: &[Record]| {
         median(records.iter().filter_map(|record| figure(quantity, &Figures::of(record))))
     };
+    let [before, _, since] = sides;
     let (value_before, value_since) = (usual(before), usual(since));
     found.changed.retain(|one| !is_itself(one));
     Shifted {
@@ -362,10 +367,11 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_a_change_back_is_compared_with_what_was_since_that_one() {
+    fn sides_begin_with_the_change_before_and_leave_out_what_may_be_of_either() {
         let point = |id| Point { id, at_s: id as f64, day_share: 0.0, value: 1e9 };
-        let change = |takes_back| Change {
-            last_before: point(59),
+        let change = |first_before, takes_back| Change {
+            first_before: point(first_before),
+            last_before: point(58),
             first_since: point(60),
             first_between: [59, 61].map(point),
             newest: point(63),
@@ -377,15 +383,16 @@ mod tests {
             takes_back,
         };
         let records: Vec<i64> = (0..64).collect();
-        let before = |takes_back| around(&records, &change(takes_back))[0].clone();
-        assert_eq!(before(Some(point(50))), (50..60).collect::<Vec<_>>());
-        assert_eq!(before(Some(point(7))), (28..60).collect::<Vec<_>>());
-        assert_eq!(before(None), (28..60).collect::<Vec<_>>());
-        let text = explained("nas", &Default::default(), &change(Some(point(50))));
+        let sides = |first_before| around(&records, &change(first_before, None));
+        let numbers = |from, until| (from..until).collect::<Vec<i64>>();
+        assert_eq!(sides(50), [numbers(50, 59), vec![59, 60], numbers(61, 64)]);
+        assert_eq!(sides(7)[0], numbers(27, 59));
+        assert_eq!(sides(-1)[0], numbers(27, 59), "it is forgotten");
+        let text = explained("nas", &Default::default(), &change(50, Some(point(50))));
         assert_eq!(text.found.takes_back.as_deref(), Some("1970-01-01T00:00:50Z"));
         let between = ["1970-01-01T00:00:59Z", "1970-01-01T00:01:01Z"].map(str::to_owned);
         assert_eq!(text.found.since_between, Some(between));
-        let sure = Change { first_between: [point(60); 2], ..change(None) };
+        let sure = Change { first_between: [point(60); 2], ..change(50, None) };
         assert_eq!(explained("nas", &Default::default(), &sure).found.since_between, None);
     }
 }

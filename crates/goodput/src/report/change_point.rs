@@ -20,7 +20,7 @@ pub struct ChangePoint {
     pub tests: usize,
     /// Probability that tests of an unchanged path differ as much, 0 to 1.
     pub p_value: f64,
-    /// The last record before.
+    /// The last record that is surely before.
     pub record_before: i64,
     /// The first record since; absent in what earlier goodputs said.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -323,7 +323,7 @@ mod tests {
     use super::*;
     use crate::commands::serve_metrics;
     use crate::commands::serve_results::LastResult;
-    use crate::report::watch::Changed;
+    use crate::report::watch::{Changed, HeldUp};
     use crate::report::{change_point, shifted};
     use goodput_engine::serve::Counted;
     use goodput_model::{BitRate, EndName, Limiter, Place, Verdict};
@@ -465,7 +465,12 @@ mod tests {
         let (target, why) = ("nas".into(), String::new());
         let (bytes, used_bytes) = (Bytes(500), Bytes(3500));
         metrics.see(&Event::NotTested { at, target, why, bytes, used_bytes });
-        metrics.see(&Event::Late { at: String::new(), tests: 3, history: None });
+        metrics.see(&Event::Late {
+            at: String::new(),
+            tests: 3,
+            targets: Vec::new(),
+            because: HeldUp::default(),
+        });
         let text = metrics.text();
         for line in [
             "goodput_watch_up{target=\"nas\"} 1.0",

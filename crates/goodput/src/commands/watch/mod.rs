@@ -4,6 +4,7 @@
 //! schedule ──▶ budget ──▶ one test (turn) ──▶ history, chart (path) ──▶ event ──▶ screen, program (notify)
 //! ```
 
+mod held_up;
 mod metrics;
 mod notify;
 mod path;
@@ -20,10 +21,11 @@ use anyhow::{Context, Error, Result, bail};
 use goodput_engine::{EngineError, Interrupt};
 use goodput_model::{Bytes, Length};
 use goodput_store::Store;
-use goodput_watch::{Budget, Schedule, limit, tests_to_learn};
+use goodput_watch::{Budget, Schedule, Turn, limit, tests_to_learn};
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::sleep;
 
+use self::held_up::SinceDue;
 use self::metrics::Metrics;
 use self::notify::Program;
 use self::path::{Limits, NoRun, Path, Run};
@@ -36,9 +38,9 @@ use super::timed;
 use crate::args::{WatchArgs, days_kept};
 use crate::data_dirs::history;
 use crate::exit::{self, Exit};
-use crate::history_thread::{Delay, HistoryThread};
+use crate::history_thread::HistoryThread;
 use crate::json_text;
-use crate::report::watch::{self, Event, HistoryDelay};
+use crate::report::watch::{self, Event};
 use crate::screen;
 
 /// Time between two looks for results that are too old.
@@ -89,6 +91,8 @@ struct Watch<'a> {
     began: Instant,
     /// How long days of deleted results are kept, seconds, if `--keep` deletes results.
     days_kept_s: f64,
+    /// What took the time since the last turn was due.
+    since_due: SinceDue,
     /// When old results were last deleted.
     deleted: Option<Instant>,
 }
@@ -110,6 +114,7 @@ impl<'a> Watch<'a> {
     async fn new(args: &'a WatchArgs, state: Option<PathBuf>) -> Result<Self> {
         share::check_rate(args)?;
         let days_kept_s = days_kept_s(args)?;
+        share::short_tests(args).into_iter().for_each(screen::say);
         let history = HistoryThread::begin(history)?;
         history.open().await?;
         let budget = Budget::new(args.schedule.budget);
@@ -141,6 +146,7 @@ impl<'a> Watch<'a> {
             has_result: false,
             began,
             days_kept_s,
+            since_due: SinceDue::default(),
             deleted,
         };
         watch.count_spent().await?;
@@ -205,15 +211,9 @@ impl<'a> Watch<'a> {
         self.begin()?;
         loop {
             let now_s = self.now_s();
-            let Delay { took, why } = self.history.take_delay();
-            let took_s = took.as_secs_f64();
-            let without_it = schedule.missed(now_s - took_s);
             let turn = schedule.next(now_s);
-            if turn.missed > 0 {
-                let history = (without_it < turn.missed).then_some(HistoryDelay { took_s, why });
-                let at = measured::now();
-                self.tell(&Event::Late { at, tests: turn.missed, history })?;
-            }
+            self.tell_if_late(&turn, now_s)?;
+            self.since_due = SinceDue::new(turn.due_s);
             let wait = Duration::from_secs_f64((turn.due_s - self.now_s()).max(0.0));
             tokio::select! {
                 () = sleep(wait) => {}
@@ -224,6 +224,21 @@ impl<'a> Watch<'a> {
             }
             self.delete_old().await;
         }
+    }
+
+    /// Says if turns have passed before this one, which was dealt out at `now_s`, and why.
+    fn tell_if_late(&self, turn: &Turn, now_s: f64) -> Result<()> {
+        let history = self.history.take_delay();
+        if turn.missed == 0 {
+            return Ok(());
+        }
+        let named = |target: usize| self.paths[target].text.clone();
+        self.tell(&Event::Late {
+            at: measured::now(),
+            tests: turn.missed,
+            targets: turn.passed(self.paths.len()).map(named).collect(),
+            because: self.since_due.because(now_s, history),
+        })
     }
 
     /// Shows in the metrics what the history knows, until the first tests have ended.
@@ -300,7 +315,10 @@ impl<'a> Watch<'a> {
             return Ok(Ended::NoResult);
         }
         let patience = Duration::from_secs_f64(self.args.schedule.every);
-        let _turn = match self.host.take(patience, interrupt).await {
+        let began = Instant::now();
+        let taken = self.host.take(patience, interrupt).await;
+        self.since_due.waited(began.elapsed());
+        let _turn = match taken {
             Ok(Some(turn)) => turn,
             Ok(None) if interrupt.is_raised() => return Ok(Ended::Interrupted),
             Ok(None) => return self.not_made(target, self.host.taken(), Bytes(0)),
@@ -309,7 +327,9 @@ impl<'a> Watch<'a> {
         let Some((limits, note)) = self.allowed(target).await? else {
             return Ok(Ended::NoResult);
         };
+        let began = Instant::now();
         let outcome = self.paths[target].test(limits, interrupt).await;
+        self.since_due.tested(&self.paths[target].text, began.elapsed());
         let (Ok(Run { bytes, .. }) | Err(NoRun { bytes, .. })) = &outcome;
         note.settle(&self.history, *bytes).await;
         let now_s = self.now_s();

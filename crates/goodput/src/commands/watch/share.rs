@@ -7,7 +7,7 @@ use goodput_watch::{Budget, cost_of, payload_of, round_up};
 use super::path::Path;
 use crate::args::WatchArgs;
 
-/// Payload below which a test would show little but slow start.
+/// Payload below which a test would show little but slow start (docs/watching.md, what short tests show).
 const MIN_PAYLOAD: Bytes = Bytes(1_000_000);
 
 /// The payload of a test that costs at most `share`, of one of `targets` targets.
@@ -48,6 +48,18 @@ pub fn check_rate(args: &WatchArgs) -> Result<()> {
          that the path should carry, as in --rate 20mbit"
     );
     Ok(())
+}
+
+/// What is said of tests of TCP that are too short for slow start; none of others.
+pub fn short_tests(args: &WatchArgs) -> Option<String> {
+    let measure = &args.measure;
+    let bytes = measure.length.bytes.filter(|bytes| *bytes < MIN_PAYLOAD)?;
+    (measure.direction.transport() == Transport::Tcp).then(|| {
+        format!(
+            "warning: tests of {bytes} may end within slow start: they show how fast connections start, not what the path can \
+             carry; -n 1M or more shows more of the path"
+        )
+    })
 }
 
 /// Refuses a test that the whole budget is too small for.

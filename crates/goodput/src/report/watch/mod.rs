@@ -51,15 +51,17 @@ pub enum Event {
         /// Further tests before a change can be found.
         learning_tests: usize,
     },
-    /// Tests were left out, because others took too long, or the history did.
+    /// Tests were left out, because something held up the watch.
     Late {
         /// When this was known.
         at: String,
         /// Their number.
         tests: u64,
-        /// What the history cost the tests before, if fewer would have been left out without it.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        history: Option<HistoryDelay>,
+        /// The targets whose turns passed, each once.
+        targets: Vec<String>,
+        /// What held up the watch.
+        #[serde(flatten)]
+        because: HeldUp,
     },
     /// A test has a result.
     Tested(Tested),
@@ -146,10 +148,36 @@ impl Event {
     }
 }
 
+/// What held up a watch since the last turn was due. What took less than a tenth of that time is absent.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct HeldUp {
+    /// A test.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub test: Option<TestTook>,
+    /// Waiting for another watch on this host, which had the turn to test, seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn_s: Option<f64>,
+    /// The history.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history: Option<HistoryDelay>,
+    /// Seconds in which the watch could not go on and waited for none of these, as on a busy host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_s: Option<f64>,
+}
+
+/// What a test took.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TestTook {
+    /// Its target, as typed.
+    pub target: String,
+    /// Seconds.
+    pub took_s: f64,
+}
+
 /// What the history cost tests.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HistoryDelay {
-    /// How long the watch waited for it, seconds.
+    /// How long it took, seconds, without the time in which this host's CPUs were busy with something else.
     pub took_s: f64,
     /// Why it could not be used in the end; absent if it was only slow.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
 use super::named::in_words;
-use super::{Changed, Event, HistoryDelay, Tested};
+use super::{Changed, Event, HeldUp, HistoryDelay, TestTook, Tested};
 use crate::report::change_point::ChangePoint;
 use crate::report::labelled::{line, lines};
 use crate::report::shifted::Shifted;
@@ -53,8 +53,8 @@ pub fn text_in(event: &Event, zone: &TimeZone) -> String {
         Event::MadeInAnotherWay { at, target, test, learning_tests } => {
             of_target(at, target, &in_another_way(test, *learning_tests))
         }
-        Event::Late { at, tests, history } => {
-            format!("{}  {}", second(at, zone), late(*tests, history.as_ref()))
+        Event::Late { at, tests, targets, because } => {
+            format!("{}  {}", second(at, zone), late(*tests, targets, because))
         }
         Event::Tested(test) => tested(test, zone),
         Event::NoResult { at, target, why, since, .. } => {
@@ -135,13 +135,37 @@ fn learns(tests: usize, every_s: f64) -> String {
 }
 
 /// What is said of tests that were left out.
-fn late(tests: u64, history: Option<&HistoryDelay>) -> String {
+fn late(tests: u64, targets: &[String], because: &HeldUp) -> String {
     let left_out = if tests == 1 { "test was" } else { "tests were" };
-    let why = match history {
-        Some(history) => slow_history(history),
-        None => "the tests before took too long; test less often (--every)".into(),
+    let why = held_up(because);
+    format!("{tests} {left_out} left out ({}){why}\n", plain(&targets.join(", ")))
+}
+
+/// What held up a watch, the longest first, and what helps.
+fn held_up(HeldUp { test, turn_s, history, host_s }: &HeldUp) -> String {
+    let often = "; test less often (--every)";
+    let of_test = |TestTook { target, took_s }: &TestTook| {
+        (*took_s, format!("the test of {} took {took_s:.1} s", plain(target)), often)
     };
-    format!("{tests} {left_out} left out: {why}\n")
+    let of_turn = |turn_s: f64| {
+        (turn_s, format!("another watch on this host had the turn for {turn_s:.1} s"), often)
+    };
+    let of_history = |history: &HistoryDelay| (history.took_s, slow_history(history), "");
+    let of_host = |host_s: f64| {
+        let words = "this host is busy, or nobody reads what the watch prints";
+        (host_s, format!("the watch could not go on for {host_s:.1} s: {words}"), "")
+    };
+    let all = [
+        test.as_ref().map(of_test),
+        turn_s.map(of_turn),
+        history.as_ref().map(of_history),
+        host_s.map(of_host),
+    ];
+    let mut all: Vec<_> = all.into_iter().flatten().collect();
+    all.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let Some((_, _, helps)) = all.first() else { return String::new() };
+    let words: Vec<&str> = all.iter().map(|(_, words, _)| &**words).collect();
+    format!(": {}{helps}", words.join("; "))
 }
 
 /// A time between tests in its largest whole unit.
@@ -524,27 +548,44 @@ mod tests {
         assert!(learns(40, 900.0).contains("in about 10 hours"));
     }
 
-    fn late(tests: u64) -> Event {
-        Event::Late { at: "2026-11-26T14:05:00Z".into(), tests, history: None }
+    fn late(tests: u64, because: HeldUp) -> Event {
+        let targets = vec!["nas".into(), "b\n".into()];
+        Event::Late { at: "2026-11-26T14:05:00Z".into(), tests, targets, because }
     }
 
     #[test]
-    fn one_test_left_out_is_one() {
-        assert!(printed(&late(1)).contains("  1 test was left out:"));
-        assert!(printed(&late(2)).contains("  2 tests were left out:"));
+    fn one_test_left_out_is_one_and_its_target_is_named() {
+        let words = |tests| printed(&late(tests, HeldUp::default()));
+        assert!(words(1).ends_with("  1 test was left out (nas, b\u{fffd})\n"), "{}", words(1));
+        assert!(words(2).ends_with("  2 tests were left out (nas, b\u{fffd})\n"));
+    }
+
+    #[test]
+    fn who_is_late_names_what_took_the_time_the_longest_first() {
+        let test = Some(TestTook { target: "b\n".into(), took_s: 61.23 });
+        let history = Some(HistoryDelay { took_s: 9.0, why: None });
+        let both = HeldUp { test, history, ..HeldUp::default() };
+        let words = "): the test of b\u{fffd} took 61.2 s; the watch waited 9.0 s for the history; test less often (--every)\n";
+        let text = printed(&late(1, both));
+        assert!(text.ends_with(words), "{text}");
+        let others = HeldUp { turn_s: Some(20.0), host_s: Some(30.0), ..HeldUp::default() };
+        let words = "for 30.0 s: this host is busy, or nobody reads what the watch prints; another watch on this host had the turn \
+                     for 20.0 s\n";
+        let text = printed(&late(1, others));
+        assert!(text.ends_with(words), "{text}");
     }
 
     #[test]
     fn who_is_late_because_of_the_history_says_so() {
         let text = |why: Option<&str>| {
             let why = why.map(str::to_owned);
-            let (at, took_s) = ("2026-11-26T14:05:00Z".into(), 20.04);
-            printed(&Event::Late { at, tests: 2, history: Some(HistoryDelay { took_s, why }) })
+            let history = Some(HistoryDelay { took_s: 20.04, why });
+            printed(&late(2, HeldUp { history, ..HeldUp::default() }))
         };
         let locked = text(Some("can't write to h.db: process 7 (x) keeps it locked"));
         assert!(
             locked.ends_with(
-                "2 tests were left out: the watch waited 20.0 s for the history: can't write to h.db: process 7 (x) keeps it \
+                "2 tests were left out (nas, b\u{fffd}): the watch waited 20.0 s for the history: can't write to h.db: process 7 (x) keeps it \
                  locked\n"
             ),
             "{locked}"
@@ -623,11 +664,12 @@ mod tests {
         let json = serde_json::to_value(Event::Shifted(shift.clone().into())).unwrap();
         assert_eq!((&json["event"], &json["tests"]), (&"shifted".into(), &8.into()), "{json}");
         assert_eq!(serde_json::from_value::<Shifted>(json).unwrap(), shift);
-        let json = serde_json::to_value(late(2)).unwrap();
-        assert_eq!(
-            json,
-            serde_json::json!({"event": "late", "at": "2026-11-26T14:05:00Z", "tests": 2})
-        );
+        let json = serde_json::to_value(late(2, HeldUp { host_s: Some(2.5), ..HeldUp::default() }));
+        let targets = ["nas", "b\n"];
+        let expected = serde_json::json!({
+            "event": "late", "at": "2026-11-26T14:05:00Z", "tests": 2, "targets": targets, "host_s": 2.5
+        });
+        assert_eq!(json.unwrap(), expected);
     }
 
     #[test]
