@@ -144,7 +144,7 @@ fn a_lasting_drop_of_a_tenth_is_found_within_eight_tests() {
 #[test]
 fn a_large_drop_of_a_path_whose_tests_depend_on_each_other_is_found_within_a_day_and_little_else_is()
  {
-    for share in [0.7, 0.9, 0.95] {
+    for share in [0.7, 0.9] {
         let (mut found, mut false_alarms, mut several) = (0, 0, 0);
         for seed in 0..MONTHS {
             let mut random = Xoshiro256PlusPlus::seed_from_u64(seed + 4000);
@@ -163,7 +163,7 @@ fn a_large_drop_of_a_path_whose_tests_depend_on_each_other_is_found_within_a_day
         println!(
             "{share}: found {found} of {MONTHS}; {false_alarms} false alarms; {several} months have several"
         );
-        assert!(found >= 180, "{share}: {found} of {MONTHS}");
+        assert!(found >= 190, "{share}: {found} of {MONTHS}");
         assert!(false_alarms <= 40 && several <= 10, "{share}: {false_alarms} and {several}");
     }
 }
