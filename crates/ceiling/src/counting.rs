@@ -112,10 +112,9 @@ pub fn each_of(
 ) -> Option<Each> {
     let together = in_layer(facts, of, together(facts, joined));
     let whole = Each { bytes: together / joined.segments, is_cut: false };
-    let has_peak = || facts.number("qdisc.peak_rate_bits_per_s").is_ok();
     match kind {
         "htb" => Some(whole),
-        "tbf" if has_peak() || burst_at_most? < together => {
+        "tbf" if has_peak(facts) || burst_at_most? < together => {
             Some(Each { bytes: in_layer(facts, DISCIPLINE, joined.frame), is_cut: true })
         }
         "tbf" => Some(whole),
@@ -144,6 +143,12 @@ fn together(facts: &Snapshot, Joined { segments, payload, frame }: Joined) -> f6
         true => by_table(facts, frame - payload + segments * payload),
         false => segments * frame,
     }
+}
+
+/// Whether a tbf has a peak rate as well, whose bucket holds hardly more than a frame.
+#[must_use]
+pub fn has_peak(facts: &Snapshot) -> bool {
+    facts.number("qdisc.peak_rate_bits_per_s").is_ok()
 }
 
 /// Whether the discipline has a table of sizes.

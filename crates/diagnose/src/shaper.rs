@@ -56,6 +56,8 @@ pub struct Shaper<'a> {
     pub frame: f64,
     /// Bytes that the bucket holds, if known.
     pub burst: Result<f64, Missing>,
+    /// Whether it is a tbf with a peak rate as well, whose bucket holds hardly more than a frame.
+    pub has_peak: bool,
     /// The htb class, as tc(8) writes it, if the shaper is one and its counters show it.
     pub class: Option<&'a str>,
 }
@@ -97,6 +99,7 @@ impl<'a> Shaper<'a> {
             ceiling: in_frames * packet.share(QDISC_EXTRA_BYTES),
             in_frames,
             frame: alone,
+            has_peak: kind == "tbf" && counting::has_peak(facts),
             class: id,
             burst,
         }))
@@ -181,9 +184,11 @@ impl<'a> Shaper<'a> {
                 && self.makes_wait(view).unwrap_or(false)
     }
 
-    /// Whether it cuts up super-packets: tbf does if they exceed its bucket (net/sched/sch_tbf.c, `tbf_segment`).
+    /// Whether it cuts up super-packets: tbf does if they exceed its bucket, or that of its peak rate (net/sched/sch_tbf.c,
+    /// `tbf_segment`).
     pub fn cuts_up(&self) -> bool {
-        self.kind == "tbf" && self.burst.as_ref().is_ok_and(|burst| *burst < BATCH_BYTES)
+        let is_small = || self.burst.as_ref().is_ok_and(|burst| *burst < BATCH_BYTES);
+        self.kind == "tbf" && (self.has_peak || is_small())
     }
 
     /// Whether packets usually had to wait for tokens. A bucket that takes whole super-packets makes
@@ -275,6 +280,21 @@ mod tests {
         assert!((passed(1_000_000, 200_000) - goodput).abs() < 0.01, "what arrived has passed");
         assert_eq!(passed(1 << 50, 200_000), 1.0, "other traffic, or what left the queue later");
         assert!(passed(1_000_000, 0) > 10.0, "what no queue refused is what was sent");
+    }
+
+    /// No super-packet passes the bucket of a peak rate, however large the other bucket is.
+    #[test]
+    fn a_peak_rate_has_super_packets_cut_up() {
+        let cuts = |case: Case| {
+            let evidence = case.overlimits(0.02).evidence();
+            let view = View::new(&evidence);
+            let shaper = Shaper::of(&view).unwrap().unwrap();
+            (shaper.cuts_up(), shaper.makes_wait(&view))
+        };
+        let tbf = || Case::healthy().tbf(4e9, 100_000);
+        let peak = || tbf().fact(EndName::Near, "qdisc.peak_rate_bits_per_s", 5_000_000_000u64);
+        assert_eq!(cuts(tbf()), (false, Ok(true)));
+        assert_eq!(cuts(peak()), (true, Ok(false)));
     }
 
     #[test]
