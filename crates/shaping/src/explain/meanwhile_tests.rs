@@ -217,6 +217,27 @@ fn what_the_receiver_itself_drops_is_no_traffic_of_others() {
     assert!(of(9800), "lost before, and the device carried other traffic");
 }
 
+/// A policer in the input hook of the receiver, and TCP, as measured on veth: 4430 segments in 300 packets, each counted with one
+/// header.
+#[test]
+fn headers_that_a_virtual_device_does_not_count_hide_nothing_that_was_dropped_behind_it() {
+    let near = device("noqueue", &[], &[]);
+    let counted = |bytes: u64, packets: u64| {
+        device("noqueue", &[("link.rx_bytes", bytes), ("link.rx_packets", packets)], &[])
+    };
+    let (far, later) = (counted(0, 0), counted(6_434_417, 300));
+    let of = |arrived_bytes, resent_segments| {
+        let receiver = Some(Counted { before: &far, after: &later });
+        let around_tcp = Some(Around { receiver, ..around(&near, &near) });
+        let arrived_bytes = Ok(arrived_bytes);
+        let sender = Sender { around_tcp, arrived_bytes, resent_segments, ..sender(&near, &near) };
+        other_traffic(&sender, None).tcp
+    };
+    assert_eq!(of(4_472_664, 1342), None);
+    let others = of(4_472_664, 0).unwrap();
+    assert!((others.bits_per_s / 16.2e6 - 1.0).abs() < 0.01, "{others:?}");
+}
+
 #[test]
 fn a_shaper_that_was_changed_meanwhile_is_not_judged() {
     let (own, later) = (tbf(100_000_000, 100_000, 500_000), tbf(50_000_000, 100_000, 500_000));

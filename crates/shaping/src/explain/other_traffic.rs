@@ -16,7 +16,10 @@ const SHAPERS: [&str; 3] = ["tbf", "htb", "cake"];
 struct Own {
     sent: f64,
     arrived: f64,
+    /// A full frame.
     frame: f64,
+    /// Payload of a full frame.
+    payload: f64,
 }
 
 /// What others sent beside a train and beside TCP, as far as it was counted.
@@ -37,7 +40,7 @@ fn own_of_train(train: &Shaping) -> Own {
     // What a firewall of the sender drops reaches no device.
     let sent = train.sent.saturating_sub(train.refused) as f64 * frame;
     let arrived = train.sent.saturating_sub(train.lost) as f64 * frame;
-    Own { sent, arrived, frame }
+    Own { sent, arrived, frame, payload: train.payload_bytes.0 as f64 }
 }
 
 /// Repeated segments count as sent, and so does all that was written if the receiver does not say what arrived.
@@ -47,7 +50,8 @@ fn own_of_tcp(sender: &Sender) -> Option<Own> {
     let in_frames = |bytes: u64| bytes as f64 / payload * frame;
     let arrived = in_frames(sender.arrived_bytes.clone().ok()?);
     let written = sender.written_bytes.map_or(arrived, |bytes| in_frames(bytes).max(arrived));
-    Some(Own { sent: written + sender.resent_segments as f64 * frame, arrived, frame })
+    let sent = written + sender.resent_segments as f64 * frame;
+    Some(Own { sent, arrived, frame, payload })
 }
 
 /// The traffic of others that the shaper counted; without one that was read, the most that a device of the path did.
@@ -88,7 +92,7 @@ fn at_shaper(sender: &Sender, around: &Around, own: &Own, kind: &str) -> Option<
 }
 
 fn at_sender(sender: &Sender, around: &Around, own: &Own) -> Option<(f64, String)> {
-    let all = grown(&around.sender, "link.tx_bytes")?;
+    let all = in_frames(&around.sender, "tx", own)?;
     let place = format!("{} of the host that sends", device(&around.sender));
     Some((all - passed(sender, around, own), place))
 }
@@ -96,10 +100,20 @@ fn at_sender(sender: &Sender, around: &Around, own: &Own) -> Option<(f64, String
 /// What a device counted that is behind whatever held the rate has passed that: less than was sent, if anything was lost. If
 /// it counted all that was sent, or the host itself dropped what its device had counted, the rest was lost behind the device.
 fn at_receiver(at: &Counted, own: &Own) -> Option<(f64, String)> {
-    let all = grown(at, "link.rx_bytes")?;
-    let is_before = all < own.sent * (1.0 - MIN_SHARE) && !is_dropped_behind(at, own, all);
+    let all = in_frames(at, "rx", own)?;
+    let counted = || grown(at, "link.rx_bytes").is_some_and(|all| is_dropped_behind(at, own, all));
+    let is_before = all < own.sent * (1.0 - MIN_SHARE) && !counted();
     let mine = if is_before { own.arrived } else { own.sent };
     Some((all - mine, format!("{} of the host that receives", device(at))))
+}
+
+/// What a device carried one `way`, bytes of frames. A virtual one counts a super-packet with one header (drivers/net/veth.c,
+/// `veth_xmit`), which its number of packets shows: those that are missing have a header each.
+fn in_frames(at: &Counted, way: &str, own: &Own) -> Option<f64> {
+    let all = grown(at, &format!("link.{way}_bytes"))?;
+    let Some(packets) = grown(at, &format!("link.{way}_packets")) else { return Some(all) };
+    let segments = (all - packets * (own.frame - own.payload)) / own.payload;
+    Some(all.max(segments * own.frame))
 }
 
 /// Whether most of what was lost was dropped by the receiving host, after its device had counted `all` bytes: before IP, as by a
