@@ -25,6 +25,8 @@ pub enum Counts {
     AsSet {
         /// For a datagram, bytes.
         train: f64,
+        /// The same if joined datagrams may have come whole to a router, bytes: a virtual device does not cut them up.
+        train_least: f64,
         /// For a segment that passes by itself, bytes.
         tcp: f64,
         /// For a segment of the largest super-packet that passes whole, bytes.
@@ -41,11 +43,22 @@ impl From<CountedLayer> for Counts {
 }
 
 impl Counts {
-    pub(crate) fn of_train(self, train: &Shaping) -> f64 {
+    /// The least and the most that count for a datagram.
+    fn of_train(self, train: &Shaping) -> (f64, f64) {
         match self {
-            Self::Layer(layer) => train.packet_bytes.0 as f64 + layer.extra_bytes(),
-            Self::AsSet { train, .. } => train,
+            Self::Layer(layer) => {
+                let bytes = train.packet_bytes.0 as f64 + layer.extra_bytes();
+                (bytes, bytes)
+            }
+            Self::AsSet { train, train_least, .. } => (train_least.min(train), train),
         }
+    }
+
+    /// A `rate` of the train's frames in what counts. What is unknown of that is taken as it comes nearest to the `configured` rate.
+    pub(crate) fn counted(self, rate: &Estimate, train: &Shaping, configured: BitRate) -> Estimate {
+        let frame = train.frame_bytes.0 as f64;
+        let (least, most) = self.of_train(train);
+        between(rate, least / frame, most / frame, configured)
     }
 
     /// The least and the most that count for a segment: how many of them a super-packet has is unknown.
@@ -84,13 +97,16 @@ impl TcpRate {
     /// The rate in what a shaper counts. What is unknown of that is taken as it comes nearest to the `configured` rate.
     pub(crate) fn counted(&self, counts: Counts, configured: BitRate) -> Estimate {
         let (least, most) = counts.of_tcp(self);
-        let of = |rate: f64, bytes: f64| rate * bytes / self.payload;
-        let Estimate { value, low, high } = self.goodput;
-        Estimate {
-            value: configured.0.max(of(value, least)).min(of(value, most)),
-            low: of(low, least),
-            high: of(high, most),
-        }
+        between(&self.goodput, least / self.payload, most / self.payload, configured)
+    }
+}
+
+/// A rate of which counts that many times at least and at most, as near to the `configured` rate as that allows.
+fn between(rate: &Estimate, least: f64, most: f64, configured: BitRate) -> Estimate {
+    Estimate {
+        value: configured.0.max(rate.value * least).min(rate.value * most),
+        low: rate.low * least,
+        high: rate.high * most,
     }
 }
 
@@ -105,13 +121,25 @@ mod tests {
         let goodput = Estimate { value: 47.8e6, low: 47.7e6, high: 47.9e6 };
         let tcp = TcpRate { goodput, payload: 1448.0, packet: 1500.0, window_s: None };
         let tcp_least = 1514.0 + 40.0 / 45.0;
-        let counts = Counts::AsSet { train: 1554.0, tcp: 1554.0, tcp_least, layer: None };
+        let counts = Counts::AsSet {
+            train: 1554.0,
+            train_least: 1554.0,
+            tcp: 1554.0,
+            tcp_least,
+            layer: None,
+        };
         let seen = tcp.counted(counts, BitRate(50e6));
         assert!((seen.value / 50e6 - 1.0).abs() < 1e-3, "{seen:?}");
         assert!(seen.low < 50e6 && seen.high > 51.2e6, "{seen:?}");
         let slow = TcpRate { goodput: goodput.scaled(0.9), ..tcp }.counted(counts, BitRate(50e6));
         assert!(slow.value < 46.2e6 && slow.high < 49e6, "{slow:?}");
-        let each = Counts::AsSet { train: 1554.0, tcp: 1554.0, tcp_least: 1554.0, layer: None };
+        let each = Counts::AsSet {
+            train: 1554.0,
+            train_least: 1554.0,
+            tcp: 1554.0,
+            tcp_least: 1554.0,
+            layer: None,
+        };
         assert!(tcp.counted(each, BitRate(50e6)).low > 51e6);
     }
 }

@@ -5,6 +5,7 @@ use goodput_model::{
     Shaping, ShapingKind, ShapingTest,
 };
 
+use crate::brief::Brief;
 use crate::burst::burst;
 use crate::counted::{Counts, TcpRate};
 use crate::explain::TcpLimit;
@@ -44,7 +45,7 @@ pub fn judge_tcp(
     };
     let tcp = tcp.and_then(|tcp| counts.clone().map(|counts| tcp.counted(counts, configured.rate)));
     let unknown = || Err(why.clone());
-    let of_tcp = within(&configured, "TCP gets", &tcp, others.tcp.as_ref());
+    let of_tcp = within(&configured, "TCP gets", &tcp, others.tcp.as_ref(), None);
     let found = [
         Some(limited(&configured, of_tcp, &tcp, limit)),
         configured.max_burst.map(|most| burst(most, configured.rate, &unknown())),
@@ -90,6 +91,7 @@ pub fn judge(
         Some(layer) => Ok(layer),
         None => counts(configured, &train, &tcp).map(Counts::from),
     };
+    let brief = tcp.as_ref().ok().map(|tcp| Brief::of(&configured, tcp, train.as_ref().ok()));
     let tcp = tcp.map(|tcp| tcp.beyond_bucket(train.as_ref().ok()));
     let tcp = match (&tcp, &counts) {
         (Ok(tcp), Ok(counts)) => Ok(tcp.counted(*counts, configured.rate)),
@@ -103,8 +105,8 @@ pub fn judge(
         train.as_ref().ok().and_then(|train| unlimited(&configured, train, tcp.as_ref().ok())),
         train.as_ref().ok().and_then(|train| broken(&configured, train)),
         train.as_ref().ok().and_then(|train| stalled(&configured, train)),
-        Some(within(&configured, "datagrams get", &datagrams, others.train.as_ref())),
-        Some(within(&configured, "TCP gets", &tcp, others.tcp.as_ref())),
+        Some(within(&configured, "datagrams get", &datagrams, others.train.as_ref(), None)),
+        Some(within(&configured, "TCP gets", &tcp, others.tcp.as_ref(), brief)),
         configured.max_burst.map(|most| burst(most, configured.rate, &train)),
     ];
     ShapingTest {
@@ -182,10 +184,10 @@ fn datagrams_in(
     counts: impl Into<Counts>,
     tcp: Option<&Estimate>,
 ) -> Result<Estimate, Missing> {
-    let by = counts.into().of_train(train) / train.frame_bytes.0 as f64;
+    let counts: Counts = counts.into();
     let too_slow = || too_slow(train.offered_bits_per_s);
     match (train.rate_bits_per_s.get(), train.kind) {
-        (Ok(rate), _) => Ok(rate.scaled(by)),
+        (Ok(rate), _) => Ok(counts.counted(rate, train, configured.rate)),
         (Err(_), ShapingKind::None) => {
             if !train.exceeds(configured.rate, configured.tolerance_percent) {
                 return Err(if train.lost == 0 { too_slow() } else { lost_too_few(train) });
@@ -194,7 +196,8 @@ fn datagrams_in(
                 return Err(maybe_saved_up(configured, train));
             }
             let value = train.came_bits_per_s().0;
-            Ok(Estimate { value, low: value, high: value }.scaled(by))
+            let came = Estimate { value, low: value, high: value };
+            Ok(counts.counted(&came, train, configured.rate))
         }
         (Err(why), _) => Err(why),
     }
@@ -299,7 +302,7 @@ fn stalled(configured: &Configured, train: &Shaping) -> Option<(Confirmation, St
     let stalled_s = train.stalled_s?;
     (stalled_s > took_s(train) * configured.tolerance_percent / 100.0).then(|| {
         let why = format!(
-            "the path stood still: for {} nothing came, although datagrams were sent and none of them was lost",
+            "the path stood still: for {} nothing came, although datagrams were sent, and what had been sent came later",
             Seconds(stalled_s)
         );
         (Confirmation::Inconclusive, why)
@@ -311,11 +314,14 @@ fn took_s(train: &Shaping) -> f64 {
     train.sent as f64 * train.frame_bytes.0 as f64 * 8.0 / train.offered_bits_per_s.0
 }
 
+/// What a rate says of the shaper. If it is `brief`, the time in which it was measured may explain a difference: then it says nothing
+/// against the shaper, and the other rates decide.
 fn within(
     configured: &Configured,
     who: &str,
     rate: &Result<Estimate, Missing>,
     others: Option<&Others>,
+    brief: Option<Brief>,
 ) -> (Confirmation, String) {
     let rate = match rate {
         Ok(rate) => rate,
@@ -330,11 +336,15 @@ fn within(
         let words = format!("{words}, but {}: test again without it", others.words());
         return (Confirmation::Inconclusive, words);
     }
-    match confirmation(rate, configured.rate, configured.tolerance_percent) {
-        Confirmation::Inconclusive => {
+    let explained = brief.and_then(|brief| brief.explains(configured, rate));
+    match (confirmation(rate, configured.rate, configured.tolerance_percent), explained) {
+        (Confirmation::Inconclusive, Some(why)) => {
+            (Confirmation::Confirmed, format!("{words}: {why}; datagrams decide"))
+        }
+        (Confirmation::Inconclusive, None) => {
             (Confirmation::Inconclusive, format!("{words}, too inexactly known to decide"))
         }
-        known => (known, words),
+        (known, _) => (known, words),
     }
 }
 
@@ -417,7 +427,13 @@ pub(crate) mod tests {
     #[test]
     fn a_shaper_that_counts_cells_is_held_against_its_own_count() {
         let tcp_least = 1696.0;
-        let counts = Some(Counts::AsSet { train: 1696.0, tcp: 1696.0, tcp_least, layer: None });
+        let counts = Some(Counts::AsSet {
+            train: 1696.0,
+            train_least: 1696.0,
+            tcp: 1696.0,
+            tcp_least,
+            layer: None,
+        });
         let configured = Configured { rate: BitRate(20e6), counts, ..CONFIGURED };
         let frames = 20e6 * 1514.0 / 1696.0;
         let seen = judged(configured, frames, frames * 1448.0 / 1514.0);
@@ -464,7 +480,7 @@ pub(crate) mod tests {
             let tcp = TcpRate { goodput, window_s: Some(window_s), ..tcp(1.0) };
             judge(configured, Ok(train), Ok(tcp), &OtherTraffic::default()).confirmation
         };
-        assert_eq!(of(policed(bucket_bytes.clone()), 2.0), Confirmation::Inconclusive);
+        assert_eq!(of(policed(bucket_bytes.clone()), 2.0), Confirmation::Confirmed);
         assert_eq!(of(policed(bucket_bytes), 60.0), Confirmation::Missed);
     }
 

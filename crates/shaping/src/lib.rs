@@ -11,6 +11,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod behind;
+mod brief;
 mod burst;
 mod busy;
 mod captured;
@@ -40,6 +41,7 @@ mod rough;
 #[cfg(test)]
 mod simulated;
 mod since;
+mod stall;
 mod trace;
 mod waiting;
 mod windows;
@@ -113,7 +115,10 @@ pub fn shaping(train: &Train) -> Result<Shaping, Missing> {
         lost: train.sent.saturating_sub(whole.came.len() as u64),
         refused: train.refused,
         joined: train.joined.filter(|joined| *joined > 1.0),
-        stalled_s: part.as_ref().and_then(|part| part.stalled_s),
+        stalled_s: match &part {
+            Some(part) => part.stalled_s,
+            None => stall::longest(&whole),
+        },
         outage_s: outages.map(|all| all.seconds),
         outages: outages.map_or(0, |all| all.count),
         offered_bits_per_s: bits(whole.offered_bytes_per_s()),

@@ -30,6 +30,7 @@ mod server_limit;
 mod shaping;
 mod shaping_classes;
 mod shaping_elsewhere;
+mod shaping_judged;
 mod slow_back;
 mod stage;
 mod turns;
@@ -67,6 +68,7 @@ fn main() -> ExitCode {
             .chain(shaping::all())
             .chain(shaping_classes::all())
             .chain(shaping_elsewhere::all())
+            .chain(shaping_judged::all())
             .chain(disturbed::all())
             .chain(majority::all())
             .chain(neighbours::all())

@@ -80,7 +80,8 @@ fn what_it_counts_follows_from_its_overhead_and_its_link_layer() {
     assert_eq!(layer, Some(CountedLayer::Packet.into()));
     let cells = counts(&sender(&atm, &atm), &configured, 1500.0, None);
     let tcp_least = 1749.0;
-    let expected = Counts::AsSet { train: 1749.0, tcp: 1749.0, tcp_least, layer: None };
+    let expected =
+        Counts::AsSet { train: 1749.0, train_least: 1749.0, tcp: 1749.0, tcp_least, layer: None };
     assert_eq!(cells, Some(expected));
 }
 

@@ -58,6 +58,27 @@ fn a_router_gets_joined_datagrams_one_by_one() {
     assert!(seen(None, 99.9e6).causes[0].text.contains("the datagrams left 40 at a time"));
 }
 
+/// A router behind veth, as measured: datagrams get 495.5 Mbit/s of frames from a tbf of 500 with an overhead of 40.
+#[test]
+fn joined_datagrams_may_come_whole_to_a_router() {
+    let mut facts = tbf(100_000_000, 100_000, 500_000);
+    facts.put("qdisc.overhead_bytes", 40u64);
+    let sender = Sender { router: Some("ssh://r"), ..sender(&facts, &facts) };
+    let set =
+        Configured { rate: BitRate(1e8), tolerance_percent: 2.0, max_burst: None, counts: None };
+    let of = |frames: f64, count| {
+        let seen = joined(frames, count);
+        let train = seen.train.get().cloned().unwrap();
+        let counts = counts(&sender, &set, 1500.0, Some(&train)).unwrap();
+        let rate = train.rate_bits_per_s.value().unwrap();
+        counts.counted(rate, &train, set.rate).value / 1e8
+    };
+    assert!((of(99.1e6, 40.0) - 1.0).abs() < 0.01, "whole");
+    assert!((of(1e8 * 1514.0 / 1554.0, 40.0) - 1.0).abs() < 0.01, "cut up by a card");
+    assert!((of(99.1e6, 1.0) - 1.017).abs() < 0.001, "they left alone");
+    assert!(of(93e6, 40.0) < 0.96);
+}
+
 /// `stab overhead 18` with a bucket of a whole super-packet: nothing is cut up.
 #[test]
 fn what_passes_a_table_of_sizes_whole_is_not_said_to_be_cut_up() {

@@ -63,6 +63,18 @@ pub(super) fn counts_for_datagram(sender: &Sender, shaper: &LocalShaper, train: 
     each.map_or_else(|| counts_for(sender, shaper, frame), |each| each.bytes)
 }
 
+/// The least that the shaper may count for a datagram of the train, bytes. Joined ones may come whole to a router, too: virtual
+/// devices do not cut them up.
+pub(super) fn least_for_datagram(sender: &Sender, shaper: &LocalShaper, train: &Shaping) -> f64 {
+    let (payload, frame) = (train.payload_bytes.0 as f64, train.frame_bytes.0 as f64);
+    let joined = train.joined.filter(|joined| *joined > 1.0 && sender.router.is_some());
+    let least = joined.and_then(|joined| {
+        least_of(sender, shaper, Joined { segments: joined.floor(), payload, frame })
+    });
+    let own = counts_for_datagram(sender, shaper, train);
+    least.map_or(own, |least| least.bytes.min(own))
+}
+
 /// The least that the shaper counts for each segment, if that many or fewer leave the sender in one packet; `None` if each counts
 /// as if it left alone.
 pub(super) fn least_of(sender: &Sender, shaper: &LocalShaper, most: Joined) -> Option<Each> {

@@ -70,13 +70,14 @@ pub fn counts(
     let tcp_least =
         bucket::least_for_segment(sender, &shaper).map_or(tcp, |least| least.bytes.min(tcp));
     let alone = |train: &Shaping| local::counts_for(sender, &shaper, train.frame_bytes.0 as f64);
-    let (alone, train) = train.map_or((tcp, tcp), |train| {
-        (alone(train), local::counts_for_datagram(sender, &shaper, train))
+    let (alone, train, train_least) = train.map_or((tcp, tcp, tcp), |train| {
+        let own = local::counts_for_datagram(sender, &shaper, train);
+        (alone(train), own, local::least_for_datagram(sender, &shaper, train).min(own))
     });
     Some(match layer {
         // What a table or a division leaves over is less than a byte.
-        Some(layer) if tcp - tcp_least < 1.0 && alone - train < 1.0 => layer.into(),
-        _ => Counts::AsSet { train, tcp, tcp_least, layer },
+        Some(layer) if tcp - tcp_least < 1.0 && alone - train_least < 1.0 => layer.into(),
+        _ => Counts::AsSet { train, train_least, tcp, tcp_least, layer },
     })
 }
 

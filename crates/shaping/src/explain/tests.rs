@@ -408,14 +408,15 @@ fn what_the_shaper_counts_that_has_the_rate_is_read() {
     table.put("qdisc.table.overhead_bytes", 18u64);
     table.put("qdisc.table.link_layer", "atm");
     let tcp_least = 1514.0;
-    let cells = Counts::AsSet { train: 1696.0, tcp: 1696.0, tcp_least, layer: None };
+    let cells =
+        Counts::AsSet { train: 1696.0, train_least: 1696.0, tcp: 1696.0, tcp_least, layer: None };
     assert_eq!(read(&table, 1e8), Some(cells), "it cuts super-packets up, behind the table");
     // 45 segments have the overhead once.
     let mut whole = tbf(100_000_000, 100_000, 500_000);
     whole.put("qdisc.overhead_bytes", 24u64);
     let tcp_least = 1514.0 + 24.0 / 45.0;
     let layer = Some(CountedLayer::Wire);
-    let wire = Counts::AsSet { train: 1538.0, tcp: 1538.0, tcp_least, layer };
+    let wire = Counts::AsSet { train: 1538.0, train_least: 1538.0, tcp: 1538.0, tcp_least, layer };
     assert_eq!(read(&whole, 1e8), Some(wire));
     let seen = explained(test(SHAPER, 98.4e6, 98.4e6), &whole, &nothing);
     let said = seen.causes.iter().find(|cause| cause.id == "headers").unwrap();
