@@ -37,7 +37,9 @@ impl DroppingRate {
 
 #[cfg(test)]
 mod tests {
-    use goodput_model::{Confidence, Evidence};
+    use std::sync::Arc;
+
+    use goodput_model::{Confidence, Evidence, Known};
     use rand::RngExt;
     use rand::seq::SliceRandom;
 
@@ -67,9 +69,46 @@ mod tests {
     fn a_crowd_of_which_as_many_segments_pass_each_time_is_at_the_path_s_rate() {
         let likely = Some(Confidence::Likely);
         assert_eq!(said(&crowd(as_many)), [likely, likely, None]);
-        let chance = crowd(|rng, came| (0..came).map(|_| rng.random_bool(0.7)).collect());
-        // The windows never vary, so no limit of what is in flight could have shown.
-        assert_eq!(said(&chance), [None, None, Some(Confidence::Possible)]);
+        // The windows never vary, but of all together the same share passes, however many come.
+        assert_eq!(said(&crowd(by_chance)), [None, None, likely]);
+    }
+
+    fn by_chance(rng: &mut Xoshiro256PlusPlus, came: usize) -> Vec<bool> {
+        (0..came).map(|_| rng.random_bool(0.7)).collect()
+    }
+
+    /// A congestion control that does not back off keeps a queue, whatever is lost behind it.
+    #[test]
+    fn a_queue_that_a_crowd_keeps_does_not_hide_what_chance_takes() {
+        let queued = |passes: fn(&mut Xoshiro256PlusPlus, usize) -> Vec<bool>| {
+            let mut evidence = crowd(passes);
+            let Known::Value(near) = &mut evidence.near else { panic!("the case has both ends") };
+            let samples = Arc::make_mut(near).samples.iter_mut();
+            for flow in samples.flat_map(|sample| &mut sample.flows) {
+                let Known::Value(tcp) = &mut flow.tcp else { panic!("it is TCP") };
+                tcp.rtt_us = Some(400_000);
+            }
+            said(&evidence)[2]
+        };
+        assert_eq!(queued(by_chance), Some(Confidence::Likely));
+        assert_eq!(queued(as_many), None);
+    }
+
+    /// A reader gets nothing of a flow while one segment is missing, and then all that came after it.
+    #[test]
+    fn what_readers_get_swings_and_what_passes_does_not() {
+        let swings = |passes: fn(&mut Xoshiro256PlusPlus, usize) -> Vec<bool>| {
+            let mut evidence = crowd(passes);
+            let Known::Value(far) = &mut evidence.far else { panic!("the case has both ends") };
+            for (number, sample) in Arc::make_mut(far).samples.iter_mut().enumerate() {
+                let waits = number / 5 % 2 == 1;
+                sample.received_bytes -= if waits { 113 * 1448 * 2 } else { 0 };
+            }
+            assert!(View::new(&evidence).receiver.plateau().unwrap().spread > 0.15);
+            said(&evidence)[0]
+        };
+        assert_eq!(swings(as_many), Some(Confidence::Likely));
+        assert_eq!(swings(by_chance), None);
     }
 
     /// A program that hands over as much each time gets as much through, whatever is lost by chance and sent again.

@@ -66,7 +66,8 @@ const MIN_TIMEOUTS_PER_BURST: f64 = 0.7;
 const MIN_LOSS_SHARE: f64 = 0.0005;
 /// What may wait though no queue does: the pacing's own bursts, late scheduling and the wait for a
 /// second segment to acknowledge. Bytes and seconds; either explains it, as does a share of the
-/// smallest round-trip time. If that is shorter than the hosts take, they are more of it.
+/// smallest round-trip time. If that is shorter than the hosts take, they are more of it. On hosts whose timers and wake-ups are
+/// later it is what round trips vary by on the idle path.
 const UNQUEUED_BYTES: f64 = 12_000.0;
 const UNQUEUED_S: f64 = 0.0004;
 const UNQUEUED_NEARBY_S: f64 = 0.001;
@@ -121,6 +122,7 @@ impl WaitBound {
     fn of(view: &View) -> Result<Self, Missing> {
         let base = view.sender.min_rtt_s()?;
         let least = if base < NEARBY_S { UNQUEUED_NEARBY_S } else { UNQUEUED_S };
+        let least = least.max(view.idle_jitter_s().unwrap_or(0.0));
         let bytes_s = UNQUEUED_BYTES * 8.0 / view.goodput()?;
         Ok(Self { seconds: least.max(bytes_s).max(UNQUEUED_SHARE * base) })
     }

@@ -12,7 +12,7 @@ use crate::round_rate::{RoundRate, round_rate};
 use crate::thresholds::{
     LATE_S, MAX_PLATEAU_SPREAD_RATIO, MIN_FULL_QUEUE_RTT_RATIO, MIN_LIMITING_TIME_SHARE,
 };
-use crate::view::{Plateau, View};
+use crate::view::{Plateau, STANDARD_DEVIATIONS_PER_MAD, View};
 
 /// Loss beyond which a plateau without a queue or a round number is only possibly a rate.
 const MIN_UNCERTAIN_LOSS_SHARE: f64 = 0.01;
@@ -44,7 +44,7 @@ impl StandingRate {
         let share = path_share(view)?;
         let plateau = plateau(view)?;
         if share < MIN_LIMITING_TIME_SHARE
-            || plateau.spread >= MIN_SWINGING_SPREAD_RATIO && !is_drowned(view)?
+            || swings(view, &plateau)?
             || is_local(view)?
             || host_is_short(view)
             || loss_explains(view)?
@@ -59,6 +59,19 @@ impl StandingRate {
 /// If the rate stands by the receiver, or by the sender if the receiver does not report.
 fn plateau(view: &View) -> Result<Plateau, Missing> {
     view.receiver.plateau().or_else(|_| view.sender.plateau())
+}
+
+/// Whether the rate swings too much to be the path's. A reader gets nothing while one packet is missing, so what it gets of
+/// many flows swings also if as many segments as ever pass: those show the rate.
+fn swings(view: &View, plateau: &Plateau) -> Result<bool, Missing> {
+    let most = MIN_SWINGING_SPREAD_RATIO.max(counting_spread(view, plateau));
+    Ok(plateau.spread >= most && DroppingRate::of(view).is_none() && !is_drowned(view)?)
+}
+
+/// Spread that whole segments leave of a rate that stands still: as many of them fit in each slice, or one more.
+fn counting_spread(view: &View, plateau: &Plateau) -> f64 {
+    let segment = view.sender.mss_bytes().unwrap_or(0.0);
+    STANDARD_DEVIATIONS_PER_MAD * segment * 8.0 / (plateau.rate * plateau.slice_s)
 }
 
 /// Whether the queue is so long that the path is busy all the time, whatever swings: a reader gets nothing
@@ -99,12 +112,14 @@ pub struct Mark {
     pub loss: f64,
     /// The rate by what all flows lost together.
     pub drops: Option<DroppingRate>,
+    counting_spread: f64,
 }
 
 impl Mark {
     fn of(view: &View, plateau: Plateau) -> Result<Self, Missing> {
         Ok(Self {
             plateau,
+            counting_spread: counting_spread(view, &plateau),
             inflation: view.sender.rtt_inflation()?,
             queue_s: view.sender.rtt_s()? - view.sender.min_rtt_s()?,
             delivery: view.sender.delivery_rate(),
@@ -115,7 +130,8 @@ impl Mark {
     }
 
     fn is_steady(&self) -> bool {
-        self.plateau.spread < MAX_PLATEAU_SPREAD_RATIO
+        self.drops.is_some()
+            || self.plateau.spread < MAX_PLATEAU_SPREAD_RATIO.max(self.counting_spread)
     }
 
     /// How sure it is, or `None` if no mark shows.

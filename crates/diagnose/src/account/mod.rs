@@ -34,7 +34,7 @@ pub use reader::reader_is_behind;
 use share::{Held, Ledger};
 pub use share::{Part, Seat};
 pub use silence::Outages;
-pub use state::in_flight_segments;
+pub use state::{CA_LOSS, in_flight_segments};
 
 /// Share of the time of which nothing may be known, if shares are to be reported.
 const MAX_UNKNOWN_SHARE: f64 = 0.5;

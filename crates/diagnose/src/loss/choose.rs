@@ -67,6 +67,14 @@ pub fn may_be_a_limit(loss: &Loss) -> bool {
     is_limit(loss) || chance.zip(limit).is_some_and(is_near)
 }
 
+/// Whether chance explains what all flows lost together clearly better than a rate which passes, though perhaps not so clearly
+/// that it is the explanation. No if that was not compared.
+pub fn chance_outdoes_a_rate(loss: &Loss) -> bool {
+    let rate = loss.candidates.iter().find(|fit| fit.model == LossModel::Rate);
+    let apart = rate.zip(chance_behind(loss)).map(|(rate, chance)| rate.behind - chance);
+    apart.is_some_and(|apart| apart >= Fitted::LimitAhead.value())
+}
+
 /// Whether a limit of what is in flight would have shown, had there been one: it loses only near the most, so each
 /// loss is the likelier under it the more was sent with less in flight. If that hardly varied, or too little was
 /// lost, that chance needs fewer parameters says nothing.

@@ -49,6 +49,8 @@ impl Fit {
 /// this is Poisson's distribution and the negative binomial one. The part that every explanation has in common, [`ways`], is
 /// left out.
 pub fn nats(lost: f64, came: f64, share: f64, excess: f64) -> f64 {
+    #[cfg(test)]
+    counted::one();
     let passed = came - lost;
     if passed < 0.0 || share <= 0.0 && lost > 0.0 || share >= 1.0 && passed > 0.0 {
         return f64::NEG_INFINITY;
@@ -128,6 +130,27 @@ pub fn share_interval(likeliest: f64, nats_at: impl Fn(f64) -> f64) -> (f64, f64
 /// Segments of steps that came to where they pass or are lost, and those lost.
 pub fn sums<'a>(steps: impl Iterator<Item = &'a LossStep>) -> (f64, f64) {
     steps.fold((0.0, 0.0), |(came, lost), step| (came + step.came(), lost + step.lost))
+}
+
+/// How many likelihoods were computed: they are most of what a diagnosis costs.
+#[cfg(test)]
+pub mod counted {
+    use std::cell::Cell;
+
+    thread_local! {
+        static COUNT: Cell<u64> = const { Cell::new(0) };
+    }
+
+    pub fn one() {
+        COUNT.with(|count| count.set(count.get() + 1));
+    }
+
+    /// Of this thread, during `work`.
+    pub fn during(work: impl FnOnce()) -> u64 {
+        let before = COUNT.with(Cell::get);
+        work();
+        COUNT.with(Cell::get) - before
+    }
 }
 
 #[cfg(test)]

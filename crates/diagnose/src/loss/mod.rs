@@ -29,11 +29,12 @@ use crate::fitted::Fitted;
 use crate::parts;
 use crate::thresholds::MIN_COSTLY_SHARE;
 use crate::view::View;
-pub use choose::{chance_behind, is_by_chance, may_be_a_limit};
+pub use choose::{chance_behind, chance_outdoes_a_rate, is_by_chance, may_be_a_limit};
 use choose::{explanation, is_limit};
 use fit::Fit;
 use order::Order;
 use outage::{Parted, criterion_of_moments};
+use plateau::Compared;
 use series::{Flow, LossStep};
 use totals::{Total, totals};
 
@@ -47,11 +48,25 @@ pub fn loss<'v>(view: &'v View) -> Result<&'v Loss, Missing> {
 
 fn made(view: &View) -> Result<Loss, Missing> {
     view.needs_tcp()?;
-    let flows = series::flows(view)?;
-    let steps = totals(&series::points(view)?, view.sender.min_rtt_s()?);
+    let Series { flows, steps } = Series::of(view)?;
     let own = fitted(&flows, &steps, view.late_s());
-    let crowd = !is_explained(&own, view) && sends_freely(view);
-    Ok(if crowd { of_a_crowd(own, &flows, &steps) } else { own })
+    let crowd = flows.len() > 1 && !is_explained(&own, view) && sends_freely(view);
+    let keeps_sending = view.backs_off_at_loss() == Ok(false);
+    Ok(if crowd { of_a_crowd(own, &steps, keeps_sending) } else { own })
+}
+
+/// What the flows of a sender did, each by itself and all together.
+struct Series {
+    flows: Vec<Flow>,
+    steps: Vec<Total>,
+}
+
+impl Series {
+    fn of(view: &View) -> Result<Self, Missing> {
+        let points = series::points(view)?;
+        let steps = totals(&points, view.sender.min_rtt_s()?);
+        Ok(Self { flows: series::flows_of(view, &points)?, steps })
+    }
 }
 
 /// Whether a limit explains the losses of the flows. A congestion control that models the path has no window that losses cut,
@@ -69,16 +84,19 @@ fn sends_freely(view: &View) -> bool {
     held(view, parts::OWN_LIMITS).is_ok_and(|held| held.share() < MIN_COSTLY_SHARE)
 }
 
-/// The losses of several flows, of which each alone shows no limit, by the rate of all together if that stands out.
-fn of_a_crowd(own: Loss, flows: &[Flow], steps: &[Total]) -> Loss {
-    match plateau::stands_out(steps).filter(|_| flows.len() > 1) {
-        Some(fits) => Loss {
-            explanation: Known::Value(LossModel::Rate),
-            candidates: named(&fits).collect(),
-            ..own
-        },
-        None => own,
-    }
+/// The losses of several flows, of which each alone shows no limit, by the rate of all together if that stands out. The windows of
+/// flows that keep sending whatever is lost (`keeps_sending`) hardly vary, so that they show neither a limit nor chance. But any
+/// limit of the path lets as much of them pass each time, so that chance shows, too.
+fn of_a_crowd(own: Loss, steps: &[Total], keeps_sending: bool) -> Loss {
+    let Some(compared) = Compared::of(steps) else { return own };
+    let is_open = keeps_sending && own.explanation.value().is_none();
+    let explanation = match compared.shown() {
+        Some(LossModel::Rate) => Known::Value(LossModel::Rate),
+        Some(chance) if is_open => Known::Value(chance),
+        None if is_open => own.explanation.clone(),
+        _ => return own,
+    };
+    Loss { explanation, candidates: named(&compared.fits()).collect(), ..own }
 }
 
 /// What the losses show of each quantity that a number is fitted to.
@@ -87,8 +105,7 @@ fn of_a_crowd(own: Loss, flows: &[Flow], steps: &[Total]) -> Loss {
 /// Those of [`loss`].
 pub fn measured(view: &View) -> Result<Vec<(Fitted, f64)>, Missing> {
     view.needs_tcp()?;
-    let flows = series::flows(view)?;
-    let steps = totals(&series::points(view)?, view.sender.min_rtt_s()?);
+    let Series { flows, steps } = Series::of(view)?;
     let own = fitted(&flows, &steps, view.late_s());
     let needless = own.needless_segments as f64 / own.repeated_segments as f64;
     let mut measured = vec![(Fitted::NeedlessIfLate, needless), (Fitted::NeedlessIfLost, needless)];
@@ -214,6 +231,23 @@ mod tests {
             lost[silent] = 0.0;
         }
         stand_out(&steps(&lost), &[(1.0, 1.2), (2.5, 2.7)])
+    }
+
+    /// As many samples are read of 64 flows as of four, each less often.
+    #[test]
+    fn a_diagnosis_asks_for_no_more_likelihoods_than_flows_and_samples_allow() {
+        let asked = |flows: usize| {
+            let one = || (0..40).map(|n| f64::from(n * 7 % 5)).collect::<Vec<_>>();
+            let flows: Vec<Flow> = (0..flows).flat_map(|_| steps(&one())).collect();
+            let steps: usize = flows.iter().map(|flow| flow.steps.len()).sum();
+            let count = fit::counted::during(|| {
+                drop(of_flows(&flows, 0.001));
+            });
+            count as f64 / steps as f64
+        };
+        let (few, many) = (asked(4), asked(64));
+        assert!((many / few - 1.0).abs() < 0.5, "for each step {few}, of 64 flows {many}");
+        assert!(many < 500.0, "{many}");
     }
 
     #[test]

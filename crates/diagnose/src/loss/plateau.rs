@@ -32,48 +32,64 @@ const OF_RUNS: f64 = 2.0;
 /// The rate, and how much it varies.
 const OF_RATE: f64 = 2.0;
 
-/// The rate as an explanation of what all flows lost since their start, and its rivals by chance, the best first; `None` if
-/// the rate does not stand out.
-pub fn stands_out(steps: &[Total]) -> Option<Vec<Fit>> {
-    let mut compared = compared(steps)?;
-    compared.chance.sort_by(|a, b| a.criterion.total_cmp(&b.criterion));
-    let is_ahead = compared.ahead() >= Fitted::RateAhead.value();
-    is_ahead.then(|| [vec![compared.rate], compared.chance].concat())
-}
-
 /// The rate and its rivals.
 pub struct Compared {
     rate: Fit,
     chance: Vec<Fit>,
     /// Share of the steps that the rate explains less well than anything might.
     pub accident_share: f64,
+    /// Whether what passes varies less than by chance.
+    is_steadier: bool,
 }
 
 impl Compared {
+    /// Compares them since the flows' start; `None` if there is too little to compare.
+    pub fn of(steps: &[Total]) -> Option<Self> {
+        let steps: Vec<&Total> = steps.iter().filter(|step| step.has_started).collect();
+        if steps.len() < MIN_STEPS {
+            return None;
+        }
+        let share = lost_share(&steps)?;
+        let chance = by_chance(&steps, share);
+        let (rate, per_second, deviation) = at_a_rate(&steps)?;
+        // Losses that vary more than each segment's own chance are runs, of whatever shape.
+        let by_chance = steps.iter().map(|step| step.arrived() * share * (1.0 - share));
+        let by_chance = by_chance.sum::<f64>() / steps.len() as f64;
+        let is_off = |step: &&&Total| beyond_nats(step, per_second, deviation) < any_nats(step);
+        let accident_share = steps.iter().filter(is_off).count() as f64 / steps.len() as f64;
+        let is_steadier = deviation.powi(2) < by_chance;
+        Some(Self { rate, chance, accident_share, is_steadier })
+    }
+
     /// How far the rate is ahead of chance, in the information criterion.
     pub fn ahead(&self) -> f64 {
         let next = self.chance.iter().map(|fit| fit.criterion).fold(f64::INFINITY, f64::min);
         next - self.rate.criterion
     }
+
+    /// What explains the losses clearly better than its rivals: the rate, if what passes also varies less than by chance, or
+    /// chance.
+    pub fn shown(&self) -> Option<LossModel> {
+        let enough = Fitted::RateAhead.value();
+        if self.is_steadier && self.ahead() >= enough {
+            return Some(LossModel::Rate);
+        }
+        let best = self.chance.iter().min_by(|a, b| a.criterion.total_cmp(&b.criterion))?;
+        (self.ahead() <= -enough).then_some(best.model)
+    }
+
+    /// All of them, the best first.
+    pub fn fits(self) -> Vec<Fit> {
+        let mut fits = self.chance;
+        fits.push(self.rate);
+        fits.sort_by(|a, b| a.criterion.total_cmp(&b.criterion));
+        fits
+    }
 }
 
 /// Compares them; `None` if there is too little to compare, or what passes varies as much as by chance.
 pub fn compared(steps: &[Total]) -> Option<Compared> {
-    let steps: Vec<&Total> = steps.iter().filter(|step| step.has_started).collect();
-    if steps.len() < MIN_STEPS {
-        return None;
-    }
-    let share = lost_share(&steps)?;
-    let chance = by_chance(&steps, share);
-    let (rate, per_second, deviation) = at_a_rate(&steps)?;
-    // Losses that vary more than each segment's own chance are runs, of whatever shape.
-    let by_chance = steps.iter().map(|step| step.arrived() * share * (1.0 - share)).sum::<f64>();
-    if deviation.powi(2) >= by_chance / steps.len() as f64 {
-        return None;
-    }
-    let is_off = |step: &&&Total| beyond_nats(step, per_second, deviation) < any_nats(step);
-    let accident_share = steps.iter().filter(is_off).count() as f64 / steps.len() as f64;
-    Some(Compared { rate, chance, accident_share })
+    Compared::of(steps).filter(|compared| compared.is_steadier)
 }
 
 /// Share of what came that was lost; `None` if that is nothing or all.
@@ -154,6 +170,12 @@ mod tests {
     use rand::{RngExt, SeedableRng};
 
     use super::*;
+
+    /// The fits if the rate stands out.
+    fn stands_out(steps: &[Total]) -> Option<Vec<Fit>> {
+        let compared = Compared::of(steps)?;
+        (compared.shown() == Some(LossModel::Rate)).then(|| compared.fits())
+    }
 
     fn total(passed: u32, lost: u32) -> Total {
         let (passed, lost) = (f64::from(passed), f64::from(lost));
@@ -237,6 +259,31 @@ mod tests {
                     "{count} {share}: {mistaken} {mistaken_if_steady}"
                 );
             }
+        }
+    }
+
+    /// Of what comes unevenly, chance takes as large a share each time, and a rate lets as much pass each time.
+    #[test]
+    fn chance_stands_out_of_what_comes_unevenly_and_never_of_a_rate() {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(8);
+        let mut run = |passes: &mut dyn FnMut(u32, &mut Xoshiro256PlusPlus) -> u32| {
+            let mut step = |_| {
+                let came = rng.random_range(400..1000);
+                let passed = passes(came, &mut rng).min(came);
+                total(passed, came - passed)
+            };
+            let steps: Vec<_> = (0..12).map(&mut step).collect();
+            Compared::of(&steps).unwrap().shown()
+        };
+        for _ in 0..50 {
+            let mut chance = |came: u32, rng: &mut Xoshiro256PlusPlus| {
+                (0..came).filter(|_| !rng.random_bool(0.08)).count() as u32
+            };
+            assert_eq!(run(&mut chance), Some(LossModel::Random));
+            // Samples of 64 flows lie up to as many segments apart.
+            let wobbly = run(&mut |_, rng| rng.random_range(550..614));
+            assert!(matches!(wobbly, None | Some(LossModel::Rate)), "{wobbly:?}");
+            assert_eq!(run(&mut |_, rng| rng.random_range(380..390)), Some(LossModel::Rate));
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use goodput_model::{FlowSample, Missing, Role, Sample, TcpInfo};
 
-use crate::account::in_flight_segments;
+use crate::account::{CA_LOSS, in_flight_segments};
 use crate::models::kept_at_loss;
 use crate::view::View;
 
@@ -105,6 +105,8 @@ pub struct Point {
     pub needless: f64,
     /// Segments that came late.
     pub late: f64,
+    /// Whether it repairs what was lost until a time-out, which has closed its window.
+    pub is_timed_out: bool,
     /// Whether the flow's first episode of losses is over, or it has none.
     pub has_started: bool,
 }
@@ -155,13 +157,22 @@ fn with_starts(
 /// # Errors
 /// Those of [`points`].
 pub fn flows(view: &View) -> Result<Vec<Flow>, Missing> {
-    let (base_s, kept) = (view.sender.min_rtt_s()?, kept_at_loss(view));
-    Ok(points(view)?.iter().map(|points| flow(points, base_s, kept)).collect())
+    flows_of(view, &points(view)?)
 }
 
-/// Congestion window that the last cut found; 0 before the first.
+/// The same of their [`points`].
+///
+/// # Errors
+/// If the sender reports no round trip.
+pub fn flows_of(view: &View, points: &[Vec<Point>]) -> Result<Vec<Flow>, Missing> {
+    let (base_s, kept) = (view.sender.min_rtt_s()?, kept_at_loss(view));
+    Ok(points.iter().map(|points| flow(points, base_s, kept)).collect())
+}
+
+/// Congestion window that the last cut found; 0 before the first, and if none is known.
 fn cut_at(tcp: &TcpInfo, kept: f64) -> Result<f64, Missing> {
     Ok(match tcp.snd_ssthresh_segments()? {
+        _ if kept <= 0.0 => 0.0,
         TcpInfo::INFINITE_SSTHRESH => 0.0,
         threshold => threshold as f64 / kept,
     })
@@ -187,6 +198,7 @@ impl Point {
             repeated: count(TcpInfo::total_retrans_segments)?,
             needless: count(TcpInfo::dsack_dups)?,
             late: count(TcpInfo::reord_seen)?,
+            is_timed_out: tcp.ca_state == Some(CA_LOSS),
             has_started: false,
         })
     }
@@ -257,7 +269,8 @@ fn step(points: &[Point], start: usize, end: usize, lost: &[f64], base_s: f64) -
     // A loss is known a round trip after the segment was sent.
     let first = if lost > 0.0 { start.saturating_sub(1) } else { start };
     let most = |read: fn(&Point) -> f64| points[first..=end].iter().map(read).fold(0.0, f64::max);
-    let was_cut = lost > 0.0 && to.cut_at > 0.0;
+    // A window that a time-out had closed was not found at the size of the cut before.
+    let was_cut = lost > 0.0 && to.cut_at > 0.0 && !from.is_timed_out;
     LossStep {
         from_s: from.at_s,
         seconds: to.at_s - from.at_s,
@@ -317,6 +330,24 @@ mod tests {
             [at(0.0, 0.0, 0.0), at(0.1, 3.0, 50.0), at(0.2, 6.0, 50.0), at(0.3, 9.0, 60.0)];
         let cuts: Vec<_> = flow(&points, 0.1, 0.7).steps.iter().map(|step| step.cut).collect();
         assert_eq!(cuts, [Some(50.0), None, Some(60.0)]);
+    }
+
+    /// Of a flow that never recovers from the first window, single segments get lost that time-outs send again.
+    #[test]
+    fn what_is_lost_after_a_time_out_was_not_lost_of_the_window_before() {
+        let at = |at_s: f64, lost: f64| Point {
+            at_s,
+            sent: 10.0 + lost,
+            delivered: 0.0,
+            flight: if at_s > 0.0 { 1.0 } else { 10.0 },
+            cut_at: 10.0,
+            rtt_s: 0.05,
+            is_timed_out: at_s > 0.0,
+            ..Point::default()
+        };
+        let points = [at(0.0, 0.0), at(0.1, 0.0), at(0.5, 1.0), at(1.1, 2.0)];
+        let flights: Vec<_> = flow(&points, 0.05, 0.7).steps.iter().map(|s| s.flight).collect();
+        assert_eq!(flights[2..], [1.0]);
     }
 
     #[test]

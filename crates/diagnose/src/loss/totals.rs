@@ -30,10 +30,12 @@ impl Total {
 pub fn totals(flows: &[Vec<Point>], base_s: f64) -> Vec<Total> {
     let Some(first) = flows.first() else { return Vec::new() };
     let lost: Vec<Vec<f64>> = flows.iter().map(|points| super::series::lost(points)).collect();
-    let at = |at_s: f64| -> Option<([f64; 4], bool)> {
-        let mut places = Vec::new();
-        for points in flows {
-            places.push(points.iter().position(|point| point.at_s == at_s)?);
+    // Each flow's points are in the order of time, and so are the moments: what is before one is before the next.
+    let mut places = vec![0; flows.len()];
+    let mut at = |at_s: f64| -> Option<([f64; 4], bool)> {
+        for (points, place) in flows.iter().zip(&mut places) {
+            *place += points[*place..].iter().take_while(|point| point.at_s < at_s).count();
+            points.get(*place).filter(|point| point.at_s == at_s)?;
         }
         let each = || flows.iter().zip(&lost).zip(&places);
         let passed = each().map(|((points, _), at)| points[*at].delivered - points[*at].needless);

@@ -3,13 +3,13 @@
 //!
 //! # Why it limits
 //! Each end's delay is part of every round trip, so goodput falls with it if a window limits. An
-//! interrupt for each packet costs microseconds of CPU; at 50 000 a second no time is left for
-//! work.
+//! interrupt for each packet costs a microsecond of CPU or more, which is lost for work.
 //!
 //! # How it is seen
 //! Too long: a window or buffer holds the sender, and the delays of both cards are at least 20 % of
-//! the smallest round-trip time. Too short: the card interrupted one CPU more than 50 000 times a
-//! second, with fewer than two packets each, and that end's CPU limits.
+//! the smallest round-trip time. Too short: there were fewer than two packets for each of the card's
+//! interrupts, these took at least 4.8 % of a CPU's time (as the kernel counts it, at least 1 µs
+//! each), and that end's CPU limits.
 //!
 //! # What to try
 //! Adaptive coalescing, or a delay of 16 to 64 µs.
@@ -33,7 +33,7 @@ use crate::finding::{Draft, percent, time};
 use crate::offers::adaptive_interrupts;
 use crate::parts;
 use crate::rule::{Depth, Rule};
-use crate::thresholds::{MIN_CPU_SHARE_OF_WALL_TIME, MIN_LIMITING_TIME_SHARE};
+use crate::thresholds::{MIN_COSTLY_SHARE, MIN_CPU_SHARE_OF_WALL_TIME, MIN_LIMITING_TIME_SHARE};
 use crate::view::{Side, View};
 
 /// The rule.
@@ -55,8 +55,9 @@ pub const RULE: Rule = Rule {
 
 /// Part of the smallest round-trip time from which the cards' waits matter.
 const MIN_DELAY_SHARE_OF_RTT: f64 = 0.2;
-/// Interrupts a second on one CPU from which they eat it.
-const MIN_INTERRUPTS_PER_S: f64 = 50_000.0;
+/// What an interrupt costs a CPU at least, seconds: a fast one needs a microsecond to enter and leave it and to schedule NAPI.
+/// Where the kernel counts more, this is used.
+const LEAST_INTERRUPT_S: f64 = 1e-6;
 /// Packets for each interrupt below which they are not joined.
 const MAX_PACKETS_PER_INTERRUPT: f64 = 2.0;
 /// Wait that is proposed, microseconds: in the middle of what drivers choose.
@@ -116,8 +117,10 @@ fn too_often(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
     let interrupts = side.grown("interrupts.device")? as f64;
     let each_s = interrupts * part / side.span_s()?;
     let packets = side.grown("link.rx_packets")? as f64 / interrupts;
+    let counted = side.grown(&format!("cpu.{cpu}.irq_us")).unwrap_or(0) as f64 / 1e6;
+    let takes = (each_s * LEAST_INTERRUPT_S).max(counted / side.span_s()?);
     let limits = cpu_bound(side)?.is_some() || side.softirq_share()? >= MIN_CPU_SHARE_OF_WALL_TIME;
-    if each_s < MIN_INTERRUPTS_PER_S || packets >= MAX_PACKETS_PER_INTERRUPT || !limits {
+    if takes < MIN_COSTLY_SHARE || packets >= MAX_PACKETS_PER_INTERRUPT || !limits {
         return Ok(None);
     }
     let place = side.place();
@@ -207,6 +210,18 @@ mod tests {
     fn an_interrupt_for_each_packet_is_named() {
         let finding = fires(&RULE, often());
         assert_eq!(finding.changes[0].as_argument(), "far:coalescing.rx_usecs@eth0=1,32");
+    }
+
+    /// A CPU on which each interrupt takes longer: 10 000 a second are enough.
+    #[test]
+    fn on_a_slow_cpu_fewer_interrupts_take_as_much() {
+        let few = |irq_us: u64| {
+            let case = often().grows(Far, "interrupts.device", 42_000);
+            let case = case.grows(Far, "interrupts.device.0", 42_000);
+            case.grows(Far, "link.rx_packets", 46_000).grows(Far, "cpu.0.irq_us", irq_us)
+        };
+        fires(&RULE, few(420_000));
+        quiet(&RULE, few(20_000));
     }
 
     #[test]

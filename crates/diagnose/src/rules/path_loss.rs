@@ -24,7 +24,7 @@
 //! model of loss gives the goodput, or that nothing else was found, makes it only possible. BBR does
 //! not back off, so under BBR only the loss model can show chance, and only of packets that are lost
 //! alone: a full queue's losses come in runs, too. If the path is full without it, the finding is not
-//! made. Under BBR, loss below a few percent limits little. From 0.1 % the
+//! made, unless of several flows together as large a share is lost each time, whatever is sent. Under BBR, loss below a few percent limits little. From 0.1 % the
 //! finding is possible if the send buffer would allow far more.
 //!
 //! # Source
@@ -38,7 +38,7 @@ use crate::change::to_bbr;
 use crate::filled_buffer::losses_fill_the_buffer;
 use crate::finding::{Draft, percent, rate, time};
 use crate::known_rate::path_is_full;
-use crate::loss::{is_by_chance, loss, may_be_a_limit};
+use crate::loss::{chance_outdoes_a_rate, is_by_chance, loss, may_be_a_limit};
 use crate::lost_elsewhere::{
     MIN_OTHERWISE_EXPLAINED_SHARE, datagrams_lost_elsewhere, lost_elsewhere,
 };
@@ -146,7 +146,7 @@ fn confidence(view: &View, share: f64) -> Result<Option<Confidence>, Missing> {
         // Little loss beside a rate that stands still is what overshooting it once has cost.
         true => losses_fill_the_buffer(view)? && !queue_shows(view) && !path_is_full(view),
         // A congestion control that does not back off loses nothing by what a rate drops.
-        false => backs_off != Ok(false) || !path_is_full(view),
+        false => backs_off != Ok(false) || !path_is_full(view) || rate_is_no_reason(view),
     };
     Ok(costs.then_some(Confidence::Possible))
 }
@@ -160,7 +160,9 @@ fn contributes(view: &View, segments: f64) -> Result<Option<Confidence>, Missing
     if chance_explains(view) {
         return Ok(Some(Confidence::Likely));
     }
-    Ok((!queue_shows(view) && model_explains(view)?).then_some(Confidence::Possible))
+    // The model is of a congestion control that backs off.
+    let may = view.backs_off_at_loss() != Ok(false) && !queue_shows(view);
+    Ok((may && model_explains(view)?).then_some(Confidence::Possible))
 }
 
 /// Whether chance explains the losses clearly better than any limit, so that a queue which stands at times did not drop them.
@@ -191,11 +193,20 @@ fn queue_shows(view: &View) -> bool {
 /// Whether the lost packets were dropped at a full queue or by a rate, by what explains them; if nothing does clearly, because
 /// round trips take half as long again as the smallest. On a short path late scheduling does the same.
 fn queue_is_full(view: &View) -> bool {
+    if rate_is_no_reason(view) {
+        return false;
+    }
     match loss(view).ok().and_then(|loss| loss.explanation.value()) {
         Some(LossModel::Queue | LossModel::Rate) if view.backs_off_at_loss() == Ok(false) => true,
         Some(LossModel::Random | LossModel::Runs) => false,
         _ => queue_shows(view) && view.sender.waits_beyond_hosts(),
     }
+}
+
+/// Whether the rate at which the path is full, or the queue before it, does not drop the packets: as large a share of all is lost
+/// each time, of flows that do not back off. They keep a queue full whatever is lost.
+fn rate_is_no_reason(view: &View) -> bool {
+    view.backs_off_at_loss() == Ok(false) && loss(view).is_ok_and(chance_outdoes_a_rate)
 }
 
 /// Whether the receiving host dropped as much in its backlog, of whatever traffic.

@@ -7,15 +7,15 @@
 //!
 //! # How it is seen
 //! By elimination and by its traces. The path holds the sender; both ends have CPU left and nobody
-//! throttles them; no window or buffer is full; and the rate is a plateau. In addition, a queue
-//! stretches the round-trip time; on a long path that alone makes the finding possible. Or, with
-//! BBR, which leaves no queue, BBR's own estimate of the rate agrees. Or, of several flows
-//! together, what passes is steadier than random loss would leave it, however much was sent. A rate
-//! that is a round number × a known share of headers shows which device counts. UDP: what arrives
-//! is steadier than random loss would leave it, whatever was sent, and neither host dropped the
-//! rest. If the sender reports nothing, like a file server: payload arrives steadily, and this host
-//! waits for more with an open window. The finding is then likely if the arriving data shows a
-//! queue (tcp_info rcv_rtt), and possible if it arrives out of order.
+//! throttles them; no window or buffer is full; and the rate is a plateau, as far as whole segments
+//! show one. In addition, a queue stretches the round-trip time; on a long path that alone makes the
+//! finding possible. Or, with BBR, which leaves no queue, BBR's own estimate of the rate agrees. Or,
+//! of several flows together, what passes is steadier than random loss would leave it, however much
+//! was sent. A rate that is a round number × a known share of headers shows which device counts.
+//! UDP: what arrives is steadier than random loss would leave it, whatever was sent, and neither
+//! host dropped the rest. If the sender reports nothing, like a file server: payload arrives
+//! steadily, and this host waits for more with an open window. The finding is then likely if the
+//! arriving data shows a queue (tcp_info rcv_rtt), and possible if it arrives out of order.
 //!
 //! # What to try
 //! Nothing at the hosts. Ask for more, or use another path.
@@ -72,7 +72,7 @@ fn draft(view: &View, seen: &StandingRate) -> Result<Draft, Missing> {
     let StandingRate { share, mark, confidence } = seen;
     let (share, confidence) = (*share, *confidence);
     let (side, place) = (&view.sender, view.sender.place());
-    let Plateau { rate: stands, spread } = mark.plateau;
+    let Plateau { rate: stands, spread, .. } = mark.plateau;
     let held = format!("the path held the sender {} of the time", percent(share));
     let steady = format!("goodput stood at {} ± {}", rate(stands), percent(spread));
     let (loaded, base) = (side.rtt_s()?, side.min_rtt_s()?);
@@ -110,7 +110,7 @@ fn draft(view: &View, seen: &StandingRate) -> Result<Draft, Missing> {
 /// If the sender reports nothing: the queue and the losses that the receiver sees.
 fn seen_from_the_receiver(view: &View) -> Result<Option<Finding>, Missing> {
     let Some(seen) = arriving_rate(view)? else { return Ok(None) };
-    let (own, Plateau { rate: stands, spread }) = (view.receiver.place(), seen.plateau);
+    let (own, Plateau { rate: stands, spread, .. }) = (view.receiver.place(), seen.plateau);
     let steady = format!("goodput stood at {} ± {}", rate(stands), percent(spread));
     let queue = format!(
         "round trips by the arriving data took {}, {} at best (tcp_info rcv_rtt, min_rtt)",
@@ -135,7 +135,7 @@ fn seen_from_the_receiver(view: &View) -> Result<Option<Finding>, Missing> {
 /// What is left is steady, whatever was sent, and the rest was dropped by neither host.
 fn datagrams(view: &View) -> Result<Option<Finding>, Missing> {
     let Some(seen) = datagram_rate(view)? else { return Ok(None) };
-    let Plateau { rate: stands, spread } = seen.plateau;
+    let Plateau { rate: stands, spread, .. } = seen.plateau;
     let place = view.receiver.place();
     let summary = format!("the path, at {}", rate(stands));
     let text = format!("{} of the datagrams never arrived", percent(seen.lost));

@@ -10,9 +10,10 @@
 //!
 //! # How it is seen
 //! Segmentation offload is on at the sender. Slow start lost nearly all of its first window, and
-//! each flow had a retransmission time-out then, from which it may never have recovered. Each flow continues in windows of a few segments,
-//! by time-outs or one segment at a time, yet full-sized segments arrive. No host counted the
-//! drops.
+//! each flow had a retransmission time-out then, from which it may never have recovered. Each flow
+//! continues in windows of a few segments, by time-outs or one segment at a time, yet full-sized
+//! segments arrive: hardly any time-out follows another before something has passed. No host counted
+//! the drops.
 //!
 //! # What to try
 //! Switch segmentation offload off at the sending device, or replace the element with one that
@@ -73,6 +74,8 @@ const INITIAL_WINDOW_SSTHRESH_SEGMENTS: f64 = 7.0;
 const MIN_LOST_PACKETS: f64 = 5.0;
 /// Congestion window that such a flow does not outgrow, segments. Measured: 2 to 6.
 const MAX_CWND_SEGMENTS: f64 = 8.0;
+/// Share of the samples that find a flow after two time-outs in a row, from which it is no accident.
+const MIN_REPEATED_TIME_OUTS_SHARE: f64 = 0.1;
 /// Goodput of a flow that is never reached one segment at a time and with time-outs, bits per second. Measured: at
 /// most 2 Mbit/s; nearby up to 0.6 segments a round trip.
 const MAX_CRAWL_BITS_PER_S: f64 = 5e6;
@@ -91,7 +94,12 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     // What passed at first shows that it is not full-sized packets that vanish.
     let passes = goodput > 0.0 || view.sender.acknowledged_in_all()? > 0.0;
     let crawls = passes && each < MAX_CRAWL_BITS_PER_S.max(one_by_one);
-    if !batches || !crawls || !sends_super_packets(view)? || dropped_at_hosts(view)? {
+    if !batches
+        || !crawls
+        || !sends_super_packets(view)?
+        || dropped_at_hosts(view)?
+        || loses_single_segments(view)
+    {
         return Ok(None);
     }
     let place = view.sender.place();
@@ -192,6 +200,12 @@ fn loses_all_the_time(view: &View) -> Result<bool, Missing> {
 /// Whether a host dropped what had to be sent again; since slow start that may be nothing at all.
 fn dropped_at_hosts(view: &View) -> Result<bool, Missing> {
     Ok(view.sender.retransmitted_segments()? > 0.0 && lost_elsewhere(view)?)
+}
+
+/// Whether single segments get lost, too: what drops batches lets those pass that a time-out sends again.
+fn loses_single_segments(view: &View) -> bool {
+    let share = view.sender.repeated_timeouts_share();
+    share.is_ok_and(|share| share >= MIN_REPEATED_TIME_OUTS_SHARE)
 }
 
 /// Whether super-packets leave the sender's device whole, or reach its queue so. A device may be set to take none of more than a
@@ -322,6 +336,14 @@ mod tests {
     #[test]
     fn what_the_own_queue_dropped_is_its_own() {
         quiet(&RULE, crawling().grows(Near, "qdisc.drops", 500));
+    }
+
+    /// 64 flows that a short queue drops, as measured: time-outs of 0.8 s, because what is sent again is lost, too.
+    #[test]
+    fn what_drops_single_segments_is_no_filter_of_batches() {
+        let waits = |rto_us| crawling().tcp(move |tcp, _| tcp.rto_us = Some(rto_us));
+        fires(&RULE, waits(204_000));
+        quiet(&RULE, waits(832_000));
     }
 
     #[test]

@@ -26,9 +26,11 @@ struct CpuTime {
 }
 
 impl View<'_> {
-    /// How much late scheduling on the busier of both hosts may add to a round trip, seconds.
+    /// How much late scheduling on the busier of both hosts may add to a round trip, seconds; at least what round trips were
+    /// measured to vary by on the idle path.
     pub fn late_s(&self) -> f64 {
-        self.sides().map(|side| side.late_s()).into_iter().fold(0.0, f64::max)
+        let idle_s = self.idle_jitter_s().unwrap_or(0.0);
+        self.sides().map(|side| side.late_s()).into_iter().fold(idle_s, f64::max)
     }
 }
 

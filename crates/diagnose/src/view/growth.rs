@@ -1,7 +1,7 @@
 //! Whether the round trip grows with the window: if so, the added data waits in a queue, and the queue's
 //! service rate is the limit.
 
-use goodput_model::{FlowSample, Missing};
+use goodput_model::{FlowSample, Missing, Sample};
 
 use super::{Side, View, positive};
 
@@ -25,18 +25,27 @@ impl View<'_> {
     }
 }
 
-impl Side<'_> {
+impl<'a> Side<'a> {
     /// Seconds of round trip per byte of window, all flows together, from the least-squares line
-    /// through the samples; and the correlation of the two.
+    /// through the samples; and the correlation of the two. A queue that flows share delays each of them.
     fn round_trip_by_window(&self) -> Result<(f64, f64), Missing> {
-        let point = |flow: &FlowSample| {
-            let tcp = flow.tcp.get()?;
-            let window = tcp.snd_cwnd_segments()?.saturating_mul(tcp.snd_mss_bytes()?);
-            Ok((window as f64, tcp.rtt_us()? as f64 / 1e6))
+        let flows = self.flow_count()?;
+        let point = |of: Vec<&FlowSample>| -> Result<(f64, f64), Missing> {
+            let (mut window, mut rtt_us) = (0.0, 0.0);
+            for flow in &of {
+                let tcp = flow.tcp.get()?;
+                window += tcp.snd_cwnd_segments()?.saturating_mul(tcp.snd_mss_bytes()?) as f64;
+                rtt_us += tcp.rtt_us()? as f64;
+            }
+            Ok((window, rtt_us / of.len() as f64 / 1e6))
         };
-        let points = self.each()?.map(point).collect::<Result<Vec<_>, Missing>>()?;
-        if points.len() < MIN_SAMPLES || self.flow_count()? > 1.0 {
-            return Err(Missing::because("one flow and at least 8 samples are needed"));
+        let mine = |sample: &'a Sample| -> Vec<&'a FlowSample> {
+            sample.flows.iter().filter(|flow| flow.role == self.role).collect()
+        };
+        let whole = self.samples()?.map(mine).filter(|of| of.len() as f64 == flows);
+        let points = whole.map(point).collect::<Result<Vec<_>, Missing>>()?;
+        if points.len() < MIN_SAMPLES {
+            return Err(Missing::because("at least 8 samples of all flows are needed"));
         }
         let count = points.len() as f64;
         let (x, y) = points.iter().fold((0.0, 0.0), |sum, p| (sum.0 + p.0, sum.1 + p.1));
@@ -51,6 +60,10 @@ impl Side<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use goodput_model::{FlowSample, Known};
+
     use crate::testing::Case;
     use crate::view::View;
 
@@ -64,6 +77,26 @@ mod tests {
             })
         };
         let fills = |each| View::new(&case(each).evidence()).window_fills_a_queue();
+        assert_eq!(fills(110), Ok(true));
+        assert_eq!(fills(1), Ok(false));
+    }
+
+    /// As much is in flight of four flows together.
+    #[test]
+    fn the_windows_of_several_flows_fill_a_queue_together() {
+        let fills = |all_us: u64| {
+            let case = Case::path_rate().tcp(move |tcp, number| {
+                tcp.snd_cwnd_segments = Some(20 + number % 38 / 2);
+                tcp.rtt_us = Some(10_400 + (number % 38) / 2 * 4 * all_us + number % 3);
+            });
+            let mut evidence = case.evidence();
+            let Known::Value(near) = &mut evidence.near else { panic!("the case has both ends") };
+            for sample in &mut Arc::make_mut(near).samples {
+                let Some(one) = sample.flows.pop() else { continue };
+                sample.flows = (0..4).map(|flow| FlowSample { flow, ..one.clone() }).collect();
+            }
+            View::new(&evidence).window_fills_a_queue()
+        };
         assert_eq!(fills(110), Ok(true));
         assert_eq!(fills(1), Ok(false));
     }

@@ -17,6 +17,8 @@ const MAX_VARIANCE_RATIO_BY_LIMIT: f64 = 0.2;
 const MIN_VARIANCE_RATIO_BY_CHANCE: f64 = 0.6;
 /// Mean losses in a step below which chance spreads them from none to many times the mean.
 const MIN_LOST_PER_STEP: f64 = 4.0;
+/// How probable an accident may be that is not taken for one.
+const MAX_ACCIDENT: f64 = 0.01;
 /// Fewer steps than this can be as even by chance once in 160 times.
 const MIN_STEPS_FOR_EVENNESS: usize = 10;
 /// Index of dispersion that chance does not reach in ten or more steps; chance gives 1 ± 0.4.
@@ -191,18 +193,33 @@ impl Losses {
     /// below 1 if a limit sets the pace, whatever was sent. Derived from the median absolute
     /// deviation, because a sender may pause within a step; not a number if losses were too rare.
     pub fn passed_variance(&self) -> f64 {
+        median(self.off_pace(), "the packets that passed")
+            .map_or(f64::NAN, |off| (STANDARD_DEVIATIONS_PER_MAD * off).powi(2))
+    }
+
+    /// How far each of the steps that lost most is off the pace, in the standard deviations that chance has; none if those are
+    /// too few.
+    fn off_pace(&self) -> Vec<f64> {
         let worst = self.worst();
         if worst.len() < MIN_STEPS {
-            return f64::NAN;
+            return Vec::new();
         }
         let pace = self.passed_at_worst();
         let off = |step: &&LossStep| {
             let by_chance = step.sent * step.share() * (1.0 - step.share());
             (step.passed() - pace).abs() * step.seconds / by_chance.sqrt()
         };
-        let off = worst.iter().map(off).collect();
-        median(off, "the packets that passed")
-            .map_or(f64::NAN, |off| (STANDARD_DEVIATIONS_PER_MAD * off).powi(2))
+        worst.iter().map(off).collect()
+    }
+
+    /// How probable it is that as many steps, or more, are as near the pace by chance as a limit leaves half of them. One of
+    /// them is the pace.
+    fn steady_by_accident(&self) -> f64 {
+        let off = self.off_pace();
+        let near = MAX_VARIANCE_RATIO_BY_LIMIT.sqrt() / STANDARD_DEVIATIONS_PER_MAD;
+        let share = libm::erf(near / std::f64::consts::SQRT_2);
+        let within = off.iter().filter(|off| **off < near).count();
+        at_least(within.saturating_sub(1), off.len().saturating_sub(1), share)
     }
 
     /// Whether the passed packets show a rate limit or chance; `None` if they show neither.
@@ -211,7 +228,9 @@ impl Losses {
         match self.passed_variance() {
             // With few losses the worst steps are alike because they were chosen for their losses.
             _ if self.lost() < MIN_LOST_PER_STEP * self.steps.len() as f64 => self.by_few(),
-            variance if variance < MAX_VARIANCE_RATIO_BY_LIMIT => Some(true),
+            variance if variance < MAX_VARIANCE_RATIO_BY_LIMIT => {
+                (self.steady_by_accident() < MAX_ACCIDENT).then_some(true)
+            }
             _ if elastic && self.clustering() >= MIN_DISPERSION_BEYOND_CHANCE => Some(true),
             variance
                 if variance > MIN_VARIANCE_RATIO_BY_CHANCE
@@ -247,13 +266,54 @@ impl Losses {
     }
 }
 
+/// How probable it is that at least `least` of `all` happen, each with this chance (the binomial distribution).
+fn at_least(least: usize, all: usize, chance: f64) -> f64 {
+    let one = |count: usize| {
+        let (count, all) = (count as f64, all as f64);
+        let ways =
+            libm::lgamma(all + 1.0) - libm::lgamma(count + 1.0) - libm::lgamma(all - count + 1.0);
+        (ways + count * chance.ln() + (all - count) * (-chance).ln_1p()).exp()
+    };
+    (least..=all).map(one).sum()
+}
+
 #[cfg(test)]
 mod tests {
+    use rand::rngs::Xoshiro256PlusPlus;
+    use rand::{RngExt, SeedableRng};
+
     use super::*;
 
     fn by_limit(steps: &[(f64, f64)]) -> Option<bool> {
         let step = |(sent, lost): &(f64, f64)| LossStep { seconds: 0.1, sent: *sent, lost: *lost };
         Losses::of(steps.iter().map(step).collect()).unwrap().by_limit()
+    }
+
+    /// As many flows leave as few steps, of 800 packets each.
+    #[test]
+    fn few_steps_are_seldom_as_even_by_chance_as_a_limit_leaves_them() {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(6);
+        let mut run = |count: usize, passes: Option<f64>| {
+            let mut step = |_| {
+                let chance = (0..800).filter(|_| rng.random_bool(0.1)).count() as f64;
+                let sent =
+                    if passes.is_some() { 800.0 + rng.random_range(0.0..80.0) } else { 800.0 };
+                (sent, passes.map_or(chance, |passes| sent - passes))
+            };
+            by_limit(&(0..count).map(&mut step).collect::<Vec<_>>()) == Some(true)
+        };
+        for count in [6, 9, 12, 30] {
+            let mistaken = (0..400).filter(|_| run(count, None)).count();
+            assert!(mistaken <= 12, "{count}: {mistaken}");
+            assert!((0..20).all(|_| run(count, Some(720.0))), "{count}");
+        }
+    }
+
+    #[test]
+    fn the_tail_of_a_binomial_distribution() {
+        assert!((at_least(0, 5, 0.3) - 1.0).abs() < 1e-12);
+        assert!((at_least(5, 5, 0.3) - 0.3_f64.powi(5)).abs() < 1e-12);
+        assert!((at_least(2, 3, 0.5) - 0.5).abs() < 1e-12);
     }
 
     #[test]

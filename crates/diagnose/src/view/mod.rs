@@ -13,6 +13,7 @@ mod growth;
 mod halves;
 mod held_to;
 mod host;
+mod idle_jitter;
 mod loss_step;
 mod losses;
 mod moment;

@@ -17,6 +17,8 @@ pub struct Plateau {
     /// standard deviation. A few slices do not matter: BBR empties the path for 200 ms every 10 s,
     /// and CUBIC after each loss.
     pub spread: f64,
+    /// Length of a slice, seconds.
+    pub slice_s: f64,
 }
 
 impl Side<'_> {
@@ -38,7 +40,7 @@ impl Side<'_> {
         let rates: Vec<f64> = marks.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let middle = positive(median(rates.clone(), "payload")?, "the payload moved")?;
         let spread = spread(&rates, middle, "payload")?;
-        Ok(Plateau { rate: middle * 8.0 / width, spread })
+        Ok(Plateau { rate: middle * 8.0 / width, spread, slice_s: width })
     }
 
     /// Share of the window in which this side moved nothing, in whole samples.

@@ -24,6 +24,10 @@ pub enum TcpOption {
 const MAX_RARE_TIME_SHARE: f64 = 0.1;
 /// A window below this share of the previous one has fallen, rather than been rounded.
 const MAX_FALLING_WINDOW_RATIO: f64 = 0.98;
+/// Least variation that a retransmission time-out allows for, microseconds (include/net/tcp.h, `TCP_RTO_MIN`).
+const LEAST_TIMEOUT_US: u64 = 200_000;
+/// A time-out that was doubled twice, over one that never was, less what round trips have varied since.
+const TWICE_DOUBLED_RATIO: u64 = 3;
 /// Share of falling samples at which a window counts as falling all the time.
 const MIN_FALLING_STEPS_SHARE: f64 = 0.2;
 
@@ -202,6 +206,18 @@ impl Side<'_> {
     /// Retransmissions that the peer reported as needless, within the window.
     pub fn needless_retransmits(&self) -> Result<f64, Missing> {
         self.delta_sum("tcp_info.dsack_dups", |f| f.tcp.get()?.dsack_dups())
+    }
+
+    /// Share of the samples in which a flow waited for a time-out after at least two in a row: what the first one sent again, a
+    /// single segment, was lost as well. Each doubles the time-out (RFC 6298, section 5.5; net/ipv4/tcp_timer.c,
+    /// `tcp_retransmit_timer`), until something new arrives.
+    pub fn repeated_timeouts_share(&self) -> Result<f64, Missing> {
+        let repeated = |tcp: &TcpInfo| {
+            let vary_us = tcp.rttvar_us.unwrap_or(0).saturating_mul(4).max(LEAST_TIMEOUT_US);
+            let alone_us = tcp.rtt_us()?.saturating_add(vary_us);
+            Ok(u64::from(tcp.rto_us()? / TWICE_DOUBLED_RATIO >= alone_us))
+        };
+        mean(&self.tcp_gauges(repeated)?, "tcp_info.rto")
     }
 
     /// Retransmission time-outs within the window.

@@ -104,13 +104,15 @@ impl Side<'_> {
     }
 }
 
-/// Whether something of a flow is in flight, and nothing of it was delivered. False if the kernel does not report that.
+/// Whether something of a flow is in flight, and nothing of it was delivered but what time-outs sent again, of which no round
+/// trip was measured. False if the kernel does not report that.
 fn is_unanswered(flow: &[&TcpInfo]) -> bool {
-    flow.first().zip(flow.last()).is_some_and(|(first, last)| {
-        has_something_in_flight(last)
-            && last.delivered_segments.is_some()
-            && last.delivered_segments == first.delivered_segments
-    })
+    let is = |first: &TcpInfo, last: &TcpInfo| {
+        let arrived = last.delivered_segments?.checked_sub(first.delivered_segments?)?;
+        let of_time_outs = arrived <= last.total_rto.unwrap_or(0) && last.rtt_us == first.rtt_us;
+        Some(has_something_in_flight(last) && (arrived == 0 || of_time_outs))
+    };
+    flow.first().zip(flow.last()).and_then(|(first, last)| is(first, last)).unwrap_or(false)
 }
 
 fn has_something_in_flight(tcp: &TcpInfo) -> bool {
@@ -209,6 +211,20 @@ mod tests {
         let found = View::new(&evidence).unanswered().unwrap();
         assert!((found.halves.back_s.value - 9.0).abs() < 1e-6, "{found:?}");
         assert!((found.explained_from_s - 0.042 + 0.3).abs() < 1e-3, "{found:?}");
+    }
+
+    /// One segment of each of four flows that a narrow way back drowns, as measured.
+    #[test]
+    fn what_time_outs_send_again_is_no_answer() {
+        let case = |time_outs: u64, rtt_us: fn(u64) -> u64| {
+            silent(0.0, 9.0).tcp(move |tcp, number| {
+                tcp.delivered_segments = Some(if number > 20 { 3 } else { 2 });
+                (tcp.total_rto, tcp.rtt_us) = (Some(time_outs), Some(rtt_us(number)));
+            })
+        };
+        assert!(unanswered(case(1, |_| 648_153)).is_ok());
+        assert!(unanswered(case(0, |_| 648_153)).is_err());
+        assert!(unanswered(case(1, |number| 648_153 + number)).is_err(), "a round trip");
     }
 
     #[test]

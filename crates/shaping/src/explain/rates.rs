@@ -90,7 +90,8 @@ pub(super) fn headers(seen: &Seen) -> Answer {
     Some(say("headers", text))
 }
 
-/// A rule in the firewall of the host that sends: what it drops never leaves the host, and the host reports it.
+/// What the kernel of the sending host refuses never leaves the host, and the host reports it (EPERM). A firewall rule does so, and so
+/// do a BPF program of a cgroup and a full table of connection tracking.
 pub(super) fn own_firewall(seen: &Seen) -> Answer {
     let train = seen.train()?;
     let is_most = train.refused > train.lost / 2;
@@ -98,7 +99,7 @@ pub(super) fn own_firewall(seen: &Seen) -> Answer {
         say(
             "own-firewall",
             format!(
-                "a firewall rule of the {} host itself polices: it dropped {} of the {} datagrams that were lost; look for \
+                "the {} host itself refused {} of the {} datagrams that were lost, most likely by a firewall rule: look for \
                  a limit in its output hook (nft list ruleset)",
                 seen.sender.end, train.refused, train.lost
             ),

@@ -380,7 +380,7 @@ fn a_policer_in_the_firewall_of_the_sender_is_named() {
     };
     let own = of(6990);
     assert_eq!(ids(&own)[0], "own-firewall", "{own:#?}");
-    assert!(own.causes[0].text.contains("dropped 6990 of the 7000"), "{:?}", own.causes[0]);
+    assert!(own.causes[0].text.contains("refused 6990 of the 7000"), "{:?}", own.causes[0]);
     assert!(!ids(&own).contains(&"elsewhere"), "{own:#?}");
     assert_eq!(ids(&of(10))[0], "elsewhere");
     assert_eq!(ids(&of(u64::MAX))[0], "own-firewall", "a far end may report any number");
