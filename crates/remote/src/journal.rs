@@ -5,7 +5,9 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use goodput_settings::{Durable, JournalContents, JournalText, ProcessMark, SealedFile};
+use goodput_settings::{
+    Durable, Elsewhere, JournalContents, JournalText, ProcessMark, SealedFile, make_own_folder,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::entry::{Cell, Entry};
@@ -170,8 +172,13 @@ impl Journal {
         owner: impl FnOnce(u32, u32) -> Owner,
     ) -> Result<Self, RemoteError> {
         let first = Line::Begin(owner(FORMAT_VERSION, std::process::id()));
-        let begun = SealedFile::begin_in(state_dir, SUFFIX, &first);
-        begun.map(Self).map_err(|cause| RemoteError::Journal { path: state_dir.into(), cause })
+        let failed = |cause| RemoteError::Journal { path: state_dir.into(), cause };
+        make_own_folder(state_dir).map_err(failed)?;
+        // A later run may be in another directory.
+        let state_dir = state_dir.canonicalize().map_err(failed)?;
+        let begun = SealedFile::begin_in(&state_dir, SUFFIX, &first).map(Self).map_err(failed)?;
+        elsewhere(&state_dir).inspect(|links| links.remember(begun.path()));
+        Ok(begun)
     }
 
     /// Adds a line, which is on disk when this returns.
@@ -192,7 +199,10 @@ impl Journal {
 
     /// Removes the journal: nothing is left to put back. A damaged one is set aside.
     pub(crate) fn close(&self) -> Result<(), RemoteError> {
-        self.0.close().map_err(|cause| self.failed(cause))
+        self.0.close().map_err(|cause| self.failed(cause))?;
+        let links = self.path().parent().and_then(elsewhere);
+        links.inspect(|links| links.forget(self.path()));
+        Ok(())
     }
 
     fn failed(&self, cause: io::Error) -> RemoteError {
@@ -223,7 +233,18 @@ pub(crate) fn remove_unfinished(state_dir: &Path) {
     let _ = SealedFile::remove_unfinished(state_dir, SUFFIX);
 }
 
-/// The journals in `state_dir`, the last one first. A journal that can't be read is an error in its place. Each is
+/// Links to the journals in other directories. Tests have a usual directory of their own beside theirs, or none.
+fn elsewhere(state_dir: &Path) -> Option<Elsewhere> {
+    match cfg!(test) {
+        true => {
+            let usual = state_dir.parent()?.join("usual");
+            usual.is_dir().then(|| Elsewhere::beside(usual))?
+        }
+        false => Elsewhere::here(),
+    }
+}
+
+/// The journals in `state_dir`, and those in other directories that have to be looked at as well, the last one first. A journal that can't be read is an error in its place. Each is
 /// opened and locked only when its turn comes: others may need the rest meanwhile.
 pub(crate) fn all(
     state_dir: &Path,
@@ -231,7 +252,9 @@ pub(crate) fn all(
     let entries = fs::read_dir(state_dir).into_iter().flatten().flatten();
     let ours = |path: &PathBuf| path.to_str().is_some_and(|path| path.ends_with(SUFFIX));
     let mut paths: Vec<_> = entries.map(|entry| entry.path()).filter(ours).collect();
-    paths.sort();
+    let links = elsewhere(state_dir).map(|links| links.journals(state_dir, SUFFIX));
+    paths.extend(links.unwrap_or_default());
+    paths.sort_by(|one, other| (one.file_name(), one).cmp(&(other.file_name(), other)));
     let open = |path: PathBuf| match open(&path) {
         Ok(found) => found.map(Ok),
         Err(error) => Some(Err((path, error))),
@@ -340,6 +363,17 @@ mod tests {
             let second = all(folder.path()).nth(1).unwrap().ok().unwrap();
             first.journal.is_some() && second.journal.is_some()
         });
+    }
+
+    #[test]
+    fn a_journal_in_another_directory_is_found_from_the_usual_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let [usual, other] = ["usual", "other"].map(|name| folder.path().join(name));
+        make_own_folder(&usual).unwrap();
+        let journal = Journal::create(&other, owner).unwrap();
+        assert_eq!([&usual, &other].map(|state_dir| all(state_dir).count()), [1, 1]);
+        journal.close().unwrap();
+        assert_eq!([&usual, &other].map(|state_dir| all(state_dir).count()), [0, 0]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use goodput_model::SettingRef;
 
-use crate::journal::{Contents, JournalFile, Text, left};
+use crate::journal::{Contents, JournalFile, Text, left, missing};
 use crate::life::{self, Life};
 use crate::lookup::machine;
 use crate::place::Place;
@@ -46,6 +46,8 @@ pub enum Whereabouts {
     },
     /// Unknown: the journal is damaged.
     Damaged,
+    /// Unknown: the directory of the journal is missing since a reboot.
+    NoFolder,
 }
 
 impl std::fmt::Display for Leftover {
@@ -55,8 +57,18 @@ impl std::fmt::Display for Leftover {
         let what = if settings.is_empty() { "something".into() } else { settings.join(", ") };
         let folder = self.journal.parent().unwrap_or(&self.journal).display();
         let undo = format!("goodput --state-dir {folder} settings undo");
+        if self.place == Whereabouts::NoFolder {
+            return write!(
+                f,
+                "a run before the last reboot may have left something changed: the directory {folder} of its journal {} is \
+                 missing; mount it, or make it there again, and run `{undo}`; if that is not possible, `goodput settings undo \
+                 --forget-unseen` forgets it",
+                self.journal.display()
+            );
+        }
         write!(f, "an interrupted run left {what} changed")?;
         match &self.place {
+            Whereabouts::NoFolder => Ok(()),
             Whereabouts::Here => write!(f, "; `{undo}` puts it back"),
             Whereabouts::Namespace { number, enter } => write!(
                 f,
@@ -81,7 +93,7 @@ impl std::fmt::Display for Leftover {
 }
 
 /// What dead runs left changed, according to the journals in `state_dir` and in every other directory that
-/// this user's runs used since the host started. Changes nothing. What a reboot has undone is no
+/// this user's runs used. Changes nothing. What a reboot has undone is no
 /// leftover, nor is a journal without a change.
 pub fn leftovers(state_dir: &Path) -> Vec<Leftover> {
     let here = Place::here().ok();
@@ -95,7 +107,12 @@ pub fn leftovers(state_dir: &Path) -> Vec<Leftover> {
             _ => vec![leftover(Vec::new(), Whereabouts::Here)],
         }
     });
-    found.collect()
+    let missing = missing(state_dir).into_iter().map(|journal| Leftover {
+        journal,
+        settings: Vec::new(),
+        place: Whereabouts::NoFolder,
+    });
+    found.chain(missing).collect()
 }
 
 /// The settings that a journal would put back, by place.

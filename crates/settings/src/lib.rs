@@ -71,7 +71,7 @@ pub use guard::{GuardProgram, guard_main};
 pub use held::{Awaited, Patience};
 pub use holder::Holder;
 pub use journal::{
-    Asker, Durable, JournalContents, JournalText, Opened, SealedFile, make_own_folder,
+    Asker, Durable, Elsewhere, JournalContents, JournalText, Opened, SealedFile, make_own_folder,
 };
 pub use leftover::{Leftover, Whereabouts, leftovers};
 pub use live::{changes_live_flows, may_cut};
@@ -90,7 +90,7 @@ pub use process::ProcessMark;
 pub use restore::{Forget, Outcome, RestoreReport, Restored};
 pub use saved::{
     SaveError, SavedFile, check_savable, check_would_save, contents as saved_text, is_of_mount,
-    keeping, of_mount, remove_saved, saved, would_save,
+    is_started_at_boot, keeping, of_mount, remove_saved, saved, would_save,
 };
 pub use setting::{Assignment, Backend, Machine, Scope, Setting, Unit};
 pub use settle::UndoRequest;

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use crate::error::SettingError;
 use crate::held::{self, Patience};
-use crate::journal::{abandoned, listed_elsewhere, open_one};
+use crate::journal::{abandoned, forget_missing, listed_elsewhere, missing, open_one};
 use crate::leftover;
 use crate::place::Place;
-use crate::restore::RestoreReport;
+use crate::restore::{Forget, RestoreReport};
 use crate::settle::{UndoRequest, settle};
 
 /// Puts back what dead runs left changed, with one report per run; no report if
@@ -37,8 +37,18 @@ pub fn undo_as_asked(
     let elsewhere =
         elsewhere.filter_map(|path| settle_elsewhere(&path, &here, request, &mut patience));
     reports.extend(elsewhere.filter(|report| !report.is_in_use()));
+    if request.forget == Forget::Unseen {
+        reports.extend(missing(state_dir).into_iter().map(|path| given_up(state_dir, path)));
+    }
     reports.retain(|report| !report.is_silent());
     Ok(reports)
+}
+
+/// Gives up a journal whose whole directory is missing.
+fn given_up(state_dir: &Path, journal: PathBuf) -> RestoreReport {
+    forget_missing(state_dir, &journal);
+    let note = format!("{}: its directory is missing; forgotten", journal.display());
+    RestoreReport { notes: vec![note], ..RestoreReport::empty(journal) }
 }
 
 /// The journals in `state_dir`.
@@ -97,4 +107,56 @@ pub fn settle_before(
     let mut reports = settle_own(state_dir, UndoRequest::default(), &mut patience)?;
     reports.retain(|report| !report.is_silent() && !report.is_held());
     Ok(reports)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::make_own_folder;
+    use crate::leftover::{Whereabouts, leftovers};
+
+    #[test]
+    fn a_journal_whose_directory_is_missing_since_a_reboot_is_shown_until_it_is_forgotten() {
+        let folder = crate::testing::folder();
+        let [state_dir, away] = ["state", "away"].map(|name| folder.path().join(name));
+        let links = folder.path().join("usual/elsewhere/another-boot");
+        make_own_folder(&links).unwrap();
+        let journal = away.join("1-1.remote.jsonl");
+        std::os::unix::fs::symlink(&journal, links.join("1-1.remote.jsonl")).unwrap();
+        assert_eq!(undo(&state_dir).unwrap(), []);
+        let [left] = &leftovers(&state_dir)[..] else { panic!("it is left") };
+        assert_eq!((&left.place, &left.journal), (&Whereabouts::NoFolder, &journal));
+        let said = left.to_string();
+        assert!(
+            said.contains("is missing; mount it") && said.contains("--forget-unseen"),
+            "{said}"
+        );
+        let request = UndoRequest { forget: Forget::Unseen, ..UndoRequest::default() };
+        let reports = undo_as_asked(&state_dir, request, Patience::NONE).unwrap();
+        assert!(reports[0].notes[0].contains("forgotten"), "{reports:?}");
+        assert_eq!(leftovers(&state_dir), []);
+    }
+
+    /// What a run of an earlier boot left in another directory: a file that keeps values, which it did not keep.
+    #[test]
+    fn what_an_earlier_boot_left_in_another_directory_is_put_back() {
+        let folder = crate::testing::folder();
+        let [state_dir, other] = ["state", "other"].map(|name| folder.path().join(name));
+        let links = folder.path().join("usual/elsewhere/another-boot");
+        [&links, &other].map(|path| make_own_folder(path).unwrap());
+        let (file, journal) =
+            (folder.path().join("90-goodput.conf"), other.join("1-1.journal.jsonl"));
+        std::fs::write(&file, "net.ipv4.tcp_sack = 0\n").unwrap();
+        let new = serde_json::json!({ "path": file, "old": null, "new": "net.ipv4.tcp_sack = 0\n", "is_enabled": false });
+        let lines = [
+            serde_json::json!({ "line": "begin", "format": 1, "pid": 1, "boot_id": "another-boot", "netns": 1 }),
+            serde_json::json!({ "line": "writes", "root": folder.path(), "files": [new] }),
+        ];
+        std::fs::write(&journal, lines.map(|line| format!("{line}\n")).concat()).unwrap();
+        std::os::unix::fs::symlink(&journal, links.join("1-1.journal.jsonl")).unwrap();
+        assert_eq!(leftovers(&state_dir)[0].place, Whereabouts::Here);
+        let reports = undo(&state_dir).unwrap();
+        assert!(reports[0].is_clean(), "{reports:?}");
+        assert!(!file.exists() && !journal.exists() && !links.exists());
+    }
 }

@@ -209,6 +209,10 @@ fn overruled(address: &Address, files: &[SavedThere]) -> Vec<String> {
 }
 
 fn warn_of_overruled(address: &Address, files: &[SavedThere]) {
+    let lacking = files.iter().filter_map(|file| Some((file, file.lacks?)));
+    for (file, link) in lacking {
+        screen::say(format_args!("warning: {address}: {}", saved::not_started(&file.path, link)));
+    }
     for warning in overruled(address, files) {
         screen::say(format_args!("warning: {warning}"));
     }

@@ -82,11 +82,22 @@ pub fn overruled(files: &[SavedFile]) -> Vec<String> {
     let unread =
         files.iter().filter(|file| !is_booted && file.path == Path::new(keeping::BOOT_UNIT));
     let unread = unread.map(|file| without_systemd(&file.path));
+    let idle = files.iter().filter(|file| {
+        file.path == Path::new(keeping::BOOT_UNIT) && !goodput_settings::is_started_at_boot()
+    });
+    let idle = idle.map(|file| not_started(&file.path.to_string_lossy(), keeping::BOOT_LINK));
     let all = files.iter().flat_map(|file| file.overruled.iter().map(move |one| (file, one)));
     let said = all.map(|(file, (setting, other))| {
         counts_more(&other.to_string_lossy(), setting, &file.path.to_string_lossy())
     });
-    unread.chain(said).collect()
+    unread.chain(idle).chain(said).collect()
+}
+
+/// Why a unit sets none of its values at boot, and what to do.
+pub fn not_started(unit: &str, link: &str) -> String {
+    format!(
+        "nothing starts {unit} at boot, because {link} is missing; `systemctl enable` makes it again, or save a value once more"
+    )
 }
 
 fn without_systemd(unit: &Path) -> String {

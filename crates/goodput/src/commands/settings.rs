@@ -275,8 +275,9 @@ fn undo(state_dir: &Path, request: UndoRequest) -> Result<(Exit, Option<&'static
     }
     left.iter().for_each(|leftover| screen::say(format_args!("warning: {leftover}")));
     // Settings of another network namespace are unchanged in this one.
-    let is_left =
-        |leftover: &Leftover| matches!(leftover.place, Whereabouts::Here | Whereabouts::Damaged);
+    let is_left = |leftover: &Leftover| {
+        matches!(leftover.place, Whereabouts::Here | Whereabouts::Damaged | Whereabouts::NoFolder)
+    };
     let is_back = !left.iter().any(is_left) && reports.iter().all(RestoreReport::is_clean_here);
     Ok((if is_back { Exit::Fine } else { Exit::CouldNot }, nothing))
 }

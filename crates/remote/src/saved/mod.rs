@@ -6,6 +6,7 @@
 mod writing;
 
 use goodput_model::SettingRef;
+use goodput_settings::keeping::BOOT_UNIT;
 use goodput_settings::{Assignment, saved_text};
 
 use crate::command::Command;
@@ -30,18 +31,22 @@ pub struct SavedThere {
     pub intact: bool,
     /// Values that another file overrules at boot, and that file.
     pub overruled: Vec<(SettingRef, String)>,
+    /// The link that would put the file to use, if it is not there: then none of the values is set at boot.
+    pub lacks: Option<&'static str>,
 }
 
 impl SavedThere {
     /// Lines in the file of `keeper`. Whether others overrule them is not known yet.
     fn new(keeper: &Keeper, keeps: Vec<Assignment>, intact: bool) -> Self {
         let (path, whole) = (keeper.path.clone(), keeper.whole);
-        Self { path, whole, keeps, intact, overruled: Vec::new() }
+        Self { path, whole, keeps, intact, overruled: Vec::new(), lacks: None }
     }
 
-    /// The same with what others overrule.
+    /// The same with what others overrule, and with what is missing. What can't be looked at is not missing.
     fn judged(self, system: &dyn System, shell: &mut dyn Shell, keeper: &Keeper) -> Self {
-        Self { overruled: system.overruled(shell, keeper, &self.keeps), ..self }
+        let overruled = system.overruled(shell, keeper, &self.keeps);
+        let lacks = keeper.link.filter(|_| keeper.is_idle(shell).unwrap_or(false));
+        Self { overruled, lacks, ..self }
     }
 }
 
@@ -97,6 +102,12 @@ const REHEARSE: &str = "umask 077; t=$d/${f##*/}.goodput.$$; trap 'rm -f \"$t\"'
 /// Without the file, removes our link, unless someone made another of it.
 const REMOVE_LINK: &str = "[ -e \"$f\" ] || [ \"$(readlink \"$l\")\" != \"$f\" ] || rm -f \"$l\"";
 
+/// The same, and says whether there was one.
+const REMOVE_DANGLING: &str = "f=$1; l=$2; [ -e \"$f\" ] || [ -L \"$f\" ] || [ \"$(readlink \"$l\")\" != \"$f\" ] || { rm -f \"$l\" && echo gone; }";
+
+/// Says whether a file has no link of ours, so that nothing puts it to use.
+const IS_IDLE: &str = "f=$1; l=$2; [ \"$(readlink \"$l\")\" = \"$f\" ] || echo idle";
+
 /// Without the file, removes its folder if that is empty.
 const REMOVE_FOLDER: &str = "[ -e \"$f\" ] || rmdir \"${f%/*}\" 2>/dev/null || :";
 
@@ -150,6 +161,24 @@ impl Keeper {
             None if self.whole => Err(self.left(host, "it is not goodput's")),
             None => Ok(Some(SavedThere::new(self, Vec::new(), false))),
         }
+    }
+
+    /// Removes our link if its file is not there: a run that was cut off makes the link first, and someone may have removed the
+    /// file alone. Returns whether it was there.
+    fn remove_dangling_link(&self, shell: &mut dyn Shell) -> Result<bool, RemoteError> {
+        let Some(link) = self.link else { return Ok(false) };
+        let purpose = format!("remove {link}");
+        let printed =
+            shell.output(&Command::script(purpose, REMOVE_DANGLING, [&*self.path, link]))?;
+        Ok(!printed.trim().is_empty())
+    }
+
+    /// Whether the file is there without the link that puts it to use.
+    fn is_idle(&self, shell: &mut dyn Shell) -> Result<bool, RemoteError> {
+        let Some(link) = self.link else { return Ok(false) };
+        let purpose = format!("look at {link}");
+        let printed = shell.output(&Command::script(purpose, IS_IDLE, [&*self.path, link]))?;
+        Ok(!printed.trim().is_empty())
     }
 
     fn left(&self, host: &str, why: &str) -> RemoteError {
@@ -303,6 +332,13 @@ pub(crate) fn remove(
             false => Err(keeper.left(shell.host(), EDITED)),
         };
         all.push((ours, removed));
+    }
+    let unit = system.keeper_at(BOOT_UNIT);
+    if let Some(link) = unit.link
+        && unit.remove_dangling_link(shell)?
+    {
+        let link = Keeper { link: None, ..Keeper::whole(link) };
+        all.push((SavedThere::new(&link, Vec::new(), true), Ok(())));
     }
     Ok(all)
 }

@@ -480,6 +480,46 @@ fn what_no_file_can_say_is_set_at_boot_by_the_hosts_own_programs() {
     });
 }
 
+/// A run that is cut off makes the link first, and someone may remove one of the two.
+#[test]
+fn a_link_without_its_file_is_removed_and_a_file_without_its_link_is_shown() {
+    in_namespace(|| {
+        let mut scene = Scene::with_systemd(false);
+        let unit = [("link.txqueuelen@v0", "300")];
+        let lacks = |scene: &mut Scene| saved(scene.system, &mut scene.session).unwrap()[0].lacks;
+        let written = |scene: &mut Scene| {
+            let mut noted = Vec::new();
+            let Scene { system, session, .. } = scene;
+            let writing = Writing::prepare(*system, session, &parsed(&unit)).unwrap();
+            let note = |files| {
+                noted = files;
+                Ok(())
+            };
+            writing.write(*system, session, note).unwrap();
+            noted
+        };
+        let noted = written(&mut scene);
+        assert_eq!(lacks(&mut scene), None);
+        fs::remove_file(scene.path(UNIT)).unwrap();
+        let back = take_back(scene.system, &mut scene.session, &noted);
+        assert_eq!(back[0].outcome, goodput_settings::FileOutcome::PutBack);
+        assert!(!scene.path(WANTED).is_symlink(), "nothing is forgotten");
+        let again = take_back(scene.system, &mut scene.session, &noted);
+        assert_eq!(again[0].outcome, goodput_settings::FileOutcome::AlreadyBack);
+        written(&mut scene);
+        fs::remove_file(scene.path(UNIT)).unwrap();
+        let removed = remove(scene.system, &mut scene.session).unwrap();
+        assert!(removed.len() == 1 && removed[0].1.is_ok());
+        assert_eq!(removed[0].0.path, format!("/etc/{WANTED}"));
+        assert_eq!(scene.remove(), [false; 0], "it is gone");
+        written(&mut scene);
+        fs::remove_file(scene.path(WANTED)).unwrap();
+        assert_eq!(lacks(&mut scene), Some(goodput_settings::keeping::BOOT_LINK));
+        written(&mut scene);
+        assert_eq!(lacks(&mut scene), None, "saving once more makes the link again");
+    });
+}
+
 #[test]
 fn a_full_or_read_only_disk_is_named_without_the_script() {
     in_namespace(|| {

@@ -162,7 +162,10 @@ impl WrittenThere {
             return Ok(FileOutcome::ChangedByOther);
         }
         if now == self.before {
-            return Ok(FileOutcome::AlreadyBack);
+            return Ok(match keeper.remove_dangling_link(shell)? {
+                true => FileOutcome::PutBack,
+                false => FileOutcome::AlreadyBack,
+            });
         }
         keeper.write(shell, system, (&found.sum, self.is_made), &self.before)?;
         Ok(FileOutcome::PutBack)

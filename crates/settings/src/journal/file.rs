@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::asker::Asker;
 use super::contents::{Contents, JOURNAL_FORMAT_VERSION, Line, Owner, Text};
+use super::elsewhere::Elsewhere;
 use super::list::List;
 use super::own_folder::{lock_folder, make_own_folder};
 use super::sealed_file::{Durable, Opened, SealedFile};
@@ -53,6 +54,7 @@ impl JournalFile {
         let file = begun.map_err(|cause| fail("create", cause))?;
         // The journal holds no change yet. Report the first error.
         list.add(file.path()).inspect_err(|_| drop(file.close()))?;
+        Elsewhere::of(&folder).inspect(|links| links.remember(file.path()));
         Ok(Self { file, list, text: Text::begun(first) })
     }
 
@@ -108,6 +110,8 @@ impl JournalFile {
         self.file.close().map_err(|error| self.failed("remove", error))?;
         // A dangling line of the list does no harm; the next run removes it.
         let _ = self.list.remove(self.path());
+        let links = self.path().parent().and_then(Elsewhere::of);
+        links.inspect(|links| links.forget(self.path()));
         Ok(())
     }
 

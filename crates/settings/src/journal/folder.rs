@@ -9,6 +9,7 @@ use goodput_model::SettingRef;
 
 use super::asker::Asker;
 use super::contents::{Contents, Owner, Text};
+use super::elsewhere::Elsewhere;
 use super::entry::Entry;
 use super::file::{JournalFile, SUFFIX};
 use super::list::List;
@@ -43,12 +44,26 @@ pub(crate) fn abandoned(state_dir: &Path) -> Result<Vec<Opened>, SettingError> {
     })
 }
 
-/// The listed journals in other directories than `state_dir`, oldest first.
+/// The journals in other directories than `state_dir` that runs of this boot list, or that earlier ones left, oldest first.
 pub(crate) fn listed_elsewhere(state_dir: &Path) -> Vec<PathBuf> {
     let state_dir = state_dir.canonicalize().unwrap_or_else(|_| state_dir.into());
     let mut paths = List::of(&state_dir).map(|list| list.peek()).unwrap_or_default();
     paths.retain(|path| path.parent() != Some(&state_dir));
+    let links = Elsewhere::of(&state_dir);
+    paths.extend(links.map(|links| links.journals(&state_dir, SUFFIX)).unwrap_or_default());
+    paths.sort_by(|one, other| (one.file_name(), one).cmp(&(other.file_name(), other)));
+    paths.dedup();
     paths
+}
+
+/// The journals that earlier boots left, of this host or of hosts by SSH, whose whole directory is missing.
+pub(crate) fn missing(state_dir: &Path) -> Vec<PathBuf> {
+    Elsewhere::of(state_dir).map(|links| links.missing()).unwrap_or_default()
+}
+
+/// Gives up such a journal.
+pub(crate) fn forget_missing(state_dir: &Path, journal: &Path) {
+    Elsewhere::of(state_dir).inspect(|links| links.forget(journal));
 }
 
 /// Opens one journal, unless somebody holds it or it is closed.
@@ -63,7 +78,7 @@ pub(crate) fn open_one(path: &Path) -> io::Result<Option<JournalFile>> {
 pub(crate) fn left(state_dir: &Path) -> Vec<Found> {
     let state_dir = state_dir.canonicalize().unwrap_or_else(|_| state_dir.into());
     let mut paths = journals(&state_dir).unwrap_or_default();
-    paths.extend(List::of(&state_dir).map(|list| list.peek()).unwrap_or_default());
+    paths.extend(listed_elsewhere(&state_dir));
     paths.sort();
     paths.dedup();
     let dead = |path: PathBuf| match JournalFile::peek(&path) {

@@ -6,6 +6,7 @@
 mod asker;
 mod closing;
 mod contents;
+mod elsewhere;
 mod entry;
 mod file;
 mod folder;
@@ -20,9 +21,12 @@ mod text;
 
 pub use asker::Asker;
 pub(crate) use contents::{Contents, Line, TakenOver, Text};
+pub use elsewhere::Elsewhere;
 pub(crate) use entry::Entry;
 pub(crate) use file::JournalFile;
-pub(crate) use folder::{abandoned, begin, claim, left, listed_elsewhere, open_one};
+pub(crate) use folder::{
+    abandoned, begin, claim, forget_missing, left, listed_elsewhere, missing, open_one,
+};
 pub(crate) use own_folder::LockHeld;
 pub use own_folder::make_own_folder;
 pub use sealed_file::{Durable, Opened, SealedFile};

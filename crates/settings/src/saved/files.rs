@@ -193,7 +193,7 @@ fn disable(root: &Path) -> Result<(), SaveError> {
 }
 
 /// Whether the link of ours is there that starts the unit at boot.
-fn is_enabled(root: &Path) -> bool {
+pub(super) fn is_enabled(root: &Path) -> bool {
     fs::read_link(below(root, boot_unit::WANTED)).is_ok_and(|to| to == Path::new(boot_unit::FILE))
 }
 

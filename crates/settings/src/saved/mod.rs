@@ -175,6 +175,11 @@ pub fn saved() -> Vec<SavedFile> {
     saved_below(Path::new("/"))
 }
 
+/// Whether the unit of ours, if it is there, is started at boot.
+pub fn is_started_at_boot() -> bool {
+    files::is_enabled(Path::new("/"))
+}
+
 /// Removes the files of ours that nobody has edited. Returns all of our files with the outcome for each.
 pub fn remove_saved() -> Vec<(SavedFile, Result<(), SaveError>)> {
     remove_below(Path::new("/"))
