@@ -100,6 +100,8 @@ pub enum EngineError {
         /// The setting of which the kernel there did not take the value, if that is why and the setting is as before:
         /// as the far host names its own settings.
         not_taken: Option<SettingRef>,
+        /// Whether another run changes the far host now, or somebody puts back there what a run left.
+        busy: bool,
         /// In the peer's words.
         why: String,
     },

@@ -134,6 +134,24 @@ impl Hosts {
     }
 }
 
+/// A part of the order in which a run takes hosts.
+#[derive(Default)]
+pub struct Leg {
+    /// Those that are taken first.
+    pub before_here: Vec<Host>,
+    /// Whether this host is taken next, if the run changes it.
+    pub here: bool,
+    /// Those that are taken last.
+    pub after_here: Vec<Host>,
+}
+
+impl From<InOrder> for Leg {
+    /// All of them.
+    fn from(order: InOrder) -> Self {
+        Self { before_here: order.before_here, here: true, after_here: order.after_here }
+    }
+}
+
 /// Hosts to which this run has logged in, in the order in which every run takes hosts, whichever ends they stand for and
 /// whatever names they have. In another order, each of two runs could keep the other from its second host.
 #[derive(Default)]
@@ -145,6 +163,25 @@ pub struct InOrder {
 }
 
 impl InOrder {
+    /// Splits off those that are taken after a host that reports `place` about itself, and this host with them if it is one of
+    /// them. Returns what is taken before that host, and what after.
+    pub fn split(mut self, place: &[String], here: &[String]) -> [Leg; 2] {
+        let is_before = |host: &Host| &host.identity[..] < place;
+        let of = |before_here, here, after_here| Leg { before_here, here, after_here };
+        match place < here {
+            true => {
+                let behind = self.before_here.partition_point(is_before);
+                let behind = self.before_here.split_off(behind);
+                [of(self.before_here, false, Vec::new()), of(behind, true, self.after_here)]
+            }
+            false => {
+                let behind = self.after_here.partition_point(is_before);
+                let behind = self.after_here.split_off(behind);
+                [of(self.before_here, true, self.after_here), of(Vec::new(), false, behind)]
+            }
+        }
+    }
+
     /// `here` is what this host reports about itself.
     pub(crate) fn of(mut hosts: Vec<Host>, here: &[String]) -> Self {
         hosts.sort_by(|one, other| one.place().cmp(&other.place()));
@@ -174,6 +211,19 @@ mod tests {
             hosts("ssh://a", far).check().unwrap();
         }
         Hosts::new(at("ssh://a"), None, Access::default()).check().unwrap();
+    }
+
+    #[test]
+    fn this_host_comes_before_or_behind_a_host_by_what_both_report() {
+        let words = |boot: &str| [boot.to_owned(), "net:[1]".to_owned()];
+        let here = words("m");
+        let is_first = |place: &str| {
+            let [first, then] = InOrder::default().split(&words(place), &here);
+            assert!(first.here != then.here, "it is taken once");
+            first.here
+        };
+        assert!(is_first("z") && !is_first("a"));
+        assert!(is_first("m"), "it is this host itself");
     }
 
     #[test]

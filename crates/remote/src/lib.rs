@@ -47,7 +47,7 @@ pub use counters::{Counted, Counters, CpuTime, Packets};
 pub use error::RemoteError;
 pub use far_server::FarServer;
 pub use host::Host;
-pub use hosts::{Hosts, InOrder};
+pub use hosts::{Hosts, InOrder, Leg};
 pub use keeper::Keeper;
 pub use leftover::{LeftThere, leftovers};
 pub use polling::PollingRates;

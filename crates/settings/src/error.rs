@@ -327,6 +327,20 @@ impl SettingError {
         }
     }
 
+    /// Whether another run changes this host now, or somebody puts back here what a run left: later it may be possible.
+    pub fn is_busy(&self) -> bool {
+        matches!(
+            self,
+            Self::Busy { .. }
+                | Self::BusyElsewhere { .. }
+                | Self::GuardAtWork { .. }
+                | Self::PutsBackBySsh { .. }
+                | Self::Locked(_)
+                | Self::InUse { .. }
+                | Self::Held { .. }
+        )
+    }
+
     /// Whether a missing privilege is the reason, rather than anything else (exit code 3).
     pub fn not_permitted(&self) -> bool {
         match self {

@@ -373,6 +373,12 @@ pub enum SettingRequest {
     /// Leave in effect what was tried and not confirmed yet: full packets still get through. A session whose peer does not
     /// know this request answers it.
     Confirm,
+    /// Name the place of the answering host in the order in which every run takes hosts: what a session by SSH there would read
+    /// as its identity, words with spaces between. A session whose peer does not know this request answers it with no word.
+    Place,
+    /// Keep other runs from changing the answering host until everything is put back, and change nothing. A session whose
+    /// peer does not know this request answers it.
+    Hold,
     /// Put everything back that this session changed.
     Restore,
 }
@@ -407,6 +413,8 @@ impl std::fmt::Display for SettingRequest {
                 write!(f, "echo {} bytes", texts.iter().map(String::len).sum::<usize>())
             }
             Self::Confirm => f.write_str("confirm what was tried"),
+            Self::Place => f.write_str("name its place among hosts"),
+            Self::Hold => f.write_str("keep other runs from changing the host"),
             Self::Restore => f.write_str("put everything back"),
         }
     }
@@ -421,6 +429,10 @@ pub struct SettingRefusal {
     /// know this field does not report it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub not_taken: bool,
+    /// Whether another run changes that host now, or somebody puts back there what a run left: later it may be possible.
+    /// A peer that does not know this field does not report it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub busy: bool,
     /// In words.
     pub why: String,
 }

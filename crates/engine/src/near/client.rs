@@ -201,6 +201,7 @@ impl Client {
         answer.map_err(|refusal| EngineError::FarSetting {
             not_permitted: refusal.not_permitted,
             not_taken: changed.filter(|_| refusal.not_taken),
+            busy: refusal.busy,
             why: refusal.why,
         })
     }
@@ -225,7 +226,7 @@ impl Client {
         let why = format!(
             "after the change of {setting}, no new connection carried full packets ({why}); the far end puts it back"
         );
-        Err(EngineError::FarSetting { not_permitted: false, not_taken: None, why })
+        Err(EngineError::FarSetting { not_permitted: false, not_taken: None, busy: false, why })
     }
 
     /// Sends full packets there and back.

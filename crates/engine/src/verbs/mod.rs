@@ -5,6 +5,7 @@ pub mod ceiling;
 pub mod check;
 pub mod compare;
 mod deadline;
+mod far_turn;
 pub mod file_parts;
 pub mod find_rate;
 pub mod host_limits;

@@ -7,6 +7,7 @@
 
 mod changes;
 mod confirmed;
+mod crossed;
 mod disturbed;
 mod fleet;
 mod howtos;
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
             .chain(scenarios::all())
             .chain(put_back::all())
             .chain(confirmed::all())
+            .chain(crossed::all())
             .chain(changes::all())
             .chain(watched_cpu::all())
             .chain(probes::all())

@@ -78,9 +78,9 @@ impl Worker<'_> {
             Work::Apply(setting, value) => {
                 let setting = SettingRef { end: EndName::Near, ..setting };
                 self.check_apply(client, &setting, &value)?;
-                let asker = if is_here { Asker::ClientHere } else { Asker::ClientElsewhere };
-                self.apply((client, asker), &setting, &value)
+                self.apply((client, asker(is_here)), &setting, &value)
             }
+            Work::Hold => self.client((client, asker(is_here))).map(|_| "held".into()),
             Work::Restore => self.restore(client),
         }
     }
@@ -180,6 +180,11 @@ impl Worker<'_> {
     }
 }
 
+/// For whom a client's changes are made.
+fn asker(is_here: bool) -> Asker {
+    if is_here { Asker::ClientHere } else { Asker::ClientElsewhere }
+}
+
 fn refused(why: String) -> Refusal {
     Refusal { why, ..Default::default() }
 }
@@ -188,6 +193,36 @@ fn refused(why: String) -> Refusal {
 mod tests {
     use super::*;
     use crate::testing::{guard, in_scene};
+
+    #[test]
+    fn a_host_that_another_run_changes_is_busy_and_a_client_that_holds_it_keeps_others_out() {
+        in_scene(|state_dir| {
+            let allowed = AllowedSettings::new(vec!["link.txqueuelen@*".parse().unwrap()]);
+            let clients = BTreeMap::new();
+            let mut worker = Worker { state_dir: state_dir.into(), allowed: &allowed, clients };
+            let mut asked = |work: Work| {
+                let request = Request { client: 1, is_here: false, work };
+                worker.answer(&request.packet().unwrap())
+            };
+            let queue: SettingRef = "link.txqueuelen@eth0".parse().unwrap();
+            let apply = || Work::Apply(queue.clone(), "500".into());
+            let other = Changes::begin(state_dir, guard()).unwrap();
+            for work in [Work::Hold, apply()] {
+                let refused = asked(work).unwrap_err();
+                assert!(refused.busy && !refused.not_permitted, "{refused:?}");
+            }
+            drop(other);
+            assert_eq!(asked(Work::Hold), Ok("held".into()));
+            assert_eq!(asked(Work::Hold), Ok("held".into()), "still");
+            let busy = Changes::begin(state_dir, guard()).map(drop).unwrap_err();
+            assert!(busy.is_busy(), "{busy}");
+            let forbidden = Work::Apply("link.mtu@eth0".parse().unwrap(), "1400".into());
+            assert!(!asked(forbidden).unwrap_err().busy, "that is for good");
+            assert_eq!(asked(apply()), Ok("500".into()));
+            assert_eq!(asked(Work::Restore), Ok("put back".into()));
+            assert!(Changes::begin(state_dir, guard()).is_ok());
+        });
+    }
 
     #[test]
     fn what_was_there_may_return_though_it_is_out_of_bounds() {

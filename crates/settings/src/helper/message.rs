@@ -32,6 +32,8 @@ pub enum Work {
     Check(Vec<Assignment>),
     /// Change a setting until the client leaves or the server ends.
     Apply(SettingRef, String),
+    /// Keep other runs from changing this host until the client leaves or everything is put back. Change nothing.
+    Hold,
     /// Put back everything that this client changed.
     Restore,
 }
@@ -48,6 +50,9 @@ pub struct Refusal {
     /// Whether the kernel did not take the value, and nothing stayed changed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub not_taken: bool,
+    /// Whether another run changes this host now, or somebody puts back here what a run left.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub busy: bool,
     /// In words.
     pub why: String,
 }
@@ -55,7 +60,7 @@ pub struct Refusal {
 impl From<SettingError> for Refusal {
     fn from(error: SettingError) -> Self {
         let (not_permitted, not_taken) = (error.not_permitted(), error.not_taken().is_some());
-        Self { not_permitted, not_taken, why: error.to_string() }
+        Self { not_permitted, not_taken, busy: error.is_busy(), why: error.to_string() }
     }
 }
 
@@ -82,6 +87,7 @@ enum Word {
     Read,
     Check,
     Apply,
+    Hold,
     Restore,
 }
 
@@ -103,6 +109,7 @@ impl Request {
             Work::Apply(setting, value) => {
                 (Word::Apply, Some(setting.to_string()), Some(value.clone()), None)
             }
+            Work::Hold => (Word::Hold, None, None, None),
             Work::Restore => (Word::Restore, None, None, None),
         };
         let (client, is_here) = (self.client, self.is_here);
@@ -126,6 +133,7 @@ impl Request {
                 Work::Check(arm.collect::<Result<_, String>>()?)
             }
             (Word::Apply, Some(setting), Some(value), None) => Work::Apply(setting, value),
+            (Word::Hold, None, None, None) => Work::Hold,
             (Word::Restore, None, None, None) => Work::Restore,
             _ => return Err("a request with too many or too few fields".into()),
         };

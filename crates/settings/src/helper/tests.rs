@@ -21,6 +21,7 @@ fn request() -> impl Strategy<Value = Request> {
         setting().prop_map(Work::Read),
         proptest::collection::vec((setting(), ".{0,200}"), 0..4).prop_map(Work::Check),
         (setting(), ".{0,200}").prop_map(|(setting, value)| Work::Apply(setting, value)),
+        Just(Work::Hold),
         Just(Work::Restore),
     ];
     (any::<u64>(), any::<bool>(), work).prop_map(|(client, is_here, work)| Request {
@@ -61,10 +62,10 @@ proptest! {
     }
 
     #[test]
-    fn an_answer_fits_into_a_packet(why in "\\PC{0,4000}", refused: [bool; 2], done: bool) {
-        let [not_permitted, not_taken] = refused;
+    fn an_answer_fits_into_a_packet(why in "\\PC{0,4000}", refused: [bool; 3], done: bool) {
+        let [not_permitted, not_taken, busy] = refused;
         let answer: Answer =
-            if done { Ok(why) } else { Err(Refusal { not_permitted, not_taken, why }) };
+            if done { Ok(why) } else { Err(Refusal { not_permitted, not_taken, busy, why }) };
         let packet = answer_packet(answer.clone());
         prop_assert!(packet.len() <= LONGEST_PACKET_BYTES);
         let heard = hear(&packet).expect("it is an answer");

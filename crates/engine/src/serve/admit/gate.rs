@@ -86,6 +86,8 @@ impl Gate<'_> {
             SettingRequest::Echo(_)
             | SettingRequest::EchoAll(_)
             | SettingRequest::Confirm
+            | SettingRequest::Place
+            | SettingRequest::Hold
             | SettingRequest::Restore => Ok(()),
         };
         checked.map_err(|error| SettingRefusal {
@@ -128,6 +130,9 @@ mod tests {
             (None, SettingRequest::Echo("a".into())),
             (None, SettingRequest::EchoAll(vec!["a".into()])),
             (None, SettingRequest::Confirm),
+            (None, SettingRequest::Place),
+            (None, SettingRequest::Hold),
+            (Some(&Credential::Token { settings: false }), SettingRequest::Hold),
             (Some(&Credential::User("mario".into())), read(rmem)),
             (Some(&Credential::Token { settings: false }), read(rmem)),
             (Some(&token), read(wmem)),

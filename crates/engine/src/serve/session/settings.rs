@@ -52,6 +52,11 @@ impl SessionSettings {
                 Ok(()) => Ok("confirmed".into()),
                 Err(why) => Err(SettingRefusal { why, ..Default::default() }),
             },
+            SettingRequest::Place => place(),
+            SettingRequest::Hold => {
+                self.asked = true;
+                self.ask(Work::Hold)
+            }
             SettingRequest::Restore => self.restore(),
         }
     }
@@ -101,9 +106,18 @@ impl SessionSettings {
         helper.carry_out(&request).map_err(|refusal| SettingRefusal {
             not_permitted: refusal.not_permitted,
             not_taken: refusal.not_taken,
+            busy: refusal.busy,
             why: refusal.why,
         })
     }
+}
+
+/// This host's place in the order in which every run takes hosts.
+fn place() -> Result<String, SettingRefusal> {
+    let words = goodput_settings::identity_here();
+    words
+        .map(|words| words.join(" "))
+        .map_err(|error| SettingRefusal { why: error.to_string(), ..Default::default() })
 }
 
 /// The answer to a text that fills packets. Only what is as long in an answer as in a question.

@@ -5,19 +5,21 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use goodput_model::{ChangedHost, EndName, Plan, SettingRef};
-use goodput_remote::{Address, Hosts, RemoteChanges, RemoteError};
+use goodput_remote::{Address, Hosts, Leg, RemoteChanges, RemoteError};
 use goodput_settings::parameters::may_be_of_whole_host;
 use goodput_settings::{Assignment, Changes, RestoreReport, SettingError, may_cut};
 use goodput_wire::session::SettingRequest;
 
 use super::Arm;
 use super::taking::{
-    Needs, RemoteHosts, begin, begin_here, forgetful, forgetting, is_of_plan, taken,
+    Awaiting, Needs, Purpose, RemoteHosts, begin, begin_here, forgetful, forgetting, is_of_plan,
+    taken,
 };
 use crate::error::EngineError;
 use crate::events::Listener;
 use crate::near::client::Client;
 use crate::threads::blocking;
+use crate::verbs::far_turn::{hold, place};
 use crate::verbs::telling::telling;
 
 /// What was changed so far, at either end. Whoever waits for a change may stop waiting. A change that has begun on its thread
@@ -88,20 +90,47 @@ impl Appliers {
         self.under_way.as_deref()
     }
 
-    /// Takes the hosts that are needed, if any is reached by SSH, in the order in which every run takes hosts: in that of the
-    /// changes, each of two runs could keep the other from its second host.
+    /// Takes the hosts that are needed, if any is reached by SSH or is to be changed by the far end itself, in the order in
+    /// which every run takes hosts: in that of the changes, each of two runs could keep the other from its second host.
     pub async fn take(
         &mut self,
+        client: &mut Client,
         needs: Needs,
         listener: &mut Listener<'_>,
     ) -> Result<(), EngineError> {
-        if !needs.any_by_ssh(&self.hosts) {
+        let changes_far = needs.changes_far_itself(&self.hosts);
+        let far = if changes_far { place(client).await? } else { None };
+        if far.is_none() && !needs.any_by_ssh(&self.hosts) {
             return Ok(());
         }
-        let (hosts, state_dir) = (self.hosts.clone(), self.state_dir.clone());
-        let taken = telling(listener, move |notify| taken(&hosts, &state_dir, &needs, notify));
+        let (hosts, wanted) = (self.hosts.clone(), needs.clone());
+        let log_in = telling(listener, move |notify| Awaiting::log_in(&hosts, &wanted, notify));
+        let Awaiting { order, here } = log_in.await??;
+        let Some(far) = far else { return self.take_leg(&needs, order.into(), here).await };
+        let [first, then] = order.split(&far, &goodput_settings::identity_here()?);
+        self.take_leg(&needs, first, here).await?;
+        // Whoever stops waiting for the answer holds it all the same.
+        self.far_touched = true;
+        hold(client, needs.far_patience, listener).await?;
+        self.take_leg(&needs, then, here).await
+    }
+
+    /// Takes a part of them, one after the other.
+    async fn take_leg(
+        &mut self,
+        needs: &Needs,
+        leg: Leg,
+        here: Option<Purpose>,
+    ) -> Result<(), EngineError> {
+        let is_here = leg.here;
+        let (hosts, state_dir, needs) = (self.hosts.clone(), self.state_dir.clone(), needs.clone());
+        let before = std::mem::take(&mut held(&self.remote).changes);
+        let taken = blocking(move || taken(&hosts, &state_dir, &needs, (leg, here), before));
         let (near, remote) = taken.await??;
-        (held(&self.near).changes, held(&self.remote).changes) = (near, remote);
+        held(&self.remote).changes = remote;
+        if is_here {
+            held(&self.near).changes = near;
+        }
         Ok(())
     }
 

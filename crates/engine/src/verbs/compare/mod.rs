@@ -143,7 +143,7 @@ pub(crate) async fn compare_whole(
     let mut appliers = Appliers::new(request.state_dir.clone(), hosts);
     let mut progress = None;
     let made = within(*given_up_at, interrupt, async |interrupt| {
-        unless_raised(interrupt, appliers.take(Needs::of(request), listener)).await?;
+        unless_raised(interrupt, appliers.take(&mut client, Needs::of(request), listener)).await?;
         run(request, &mut client, &mut appliers, &mut progress, interrupt, listener).await
     });
     let made = made.await;

@@ -3,14 +3,16 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use goodput_model::{EndName, Plan, Response, SettingRef, Transport};
-use goodput_remote::{Address, Host, Hosts, InOrder, Notify, RemoteChanges, RemoteError};
+use goodput_remote::{Address, Host, Hosts, InOrder, Leg, Notify, RemoteChanges, RemoteError};
 use goodput_settings::{Changes, GuardProgram, Setting, SettingError};
 
 use super::{Arm, CompareRequest};
 use crate::control::target::Target;
 use crate::error::EngineError;
+use crate::verbs::far_turn::patience;
 
 /// The parameter that keeps a kernel from saving what a connection learned.
 const METRICS: &str = "sysctl.net.ipv4.tcp_no_metrics_save";
@@ -28,6 +30,8 @@ pub struct Needs {
     beside: Vec<EndName>,
     /// Whether this host's kernel is to forget, too.
     forgets_here: bool,
+    /// How long another run at the far end is waited for.
+    pub(super) far_patience: Duration,
 }
 
 impl Needs {
@@ -40,7 +44,13 @@ impl Needs {
             beside.push(EndName::Far);
         }
         beside.retain(|end| !changed.contains(end));
-        Self { changed, beside, forgets_here }
+        let far_patience = patience(request.given_up_at);
+        Self { changed, beside, forgets_here, far_patience }
+    }
+
+    /// Whether the arms change the far end by its own goodput.
+    pub(super) fn changes_far_itself(&self, hosts: &Hosts) -> bool {
+        self.changed.contains(&EndName::Far) && hosts.far.is_none()
     }
 
     /// Whether one of the hosts is reached by SSH.
@@ -54,7 +64,7 @@ impl Needs {
     }
 
     /// Logs in at the hosts; if that is not possible at all of them, at those that the arms change.
-    fn log_in(&self, hosts: &Hosts, notify: &Notify) -> Result<InOrder, RemoteError> {
+    pub(super) fn log_in(&self, hosts: &Hosts, notify: &Notify) -> Result<InOrder, RemoteError> {
         let all = [&self.changed[..], &self.beside].concat();
         match hosts.log_in(&all, notify) {
             Err(_) if !self.beside.is_empty() => {
@@ -69,7 +79,7 @@ impl Needs {
 
     /// What this host's changes are for, if any are to be made. Payload of the near end always leaves this host. A login that
     /// leads back to this host stands for it.
-    fn of_this_host(&self, hosts: &Hosts, order: &InOrder) -> Option<Purpose> {
+    pub(super) fn of_this_host(&self, hosts: &Hosts, order: &InOrder) -> Option<Purpose> {
         if hosts.near.is_none() && self.changed.contains(&EndName::Near) {
             return Some(Purpose::Arms);
         }
@@ -80,7 +90,7 @@ impl Needs {
 
 /// What a host is taken for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Purpose {
+pub(super) enum Purpose {
     /// The arms change it.
     Arms,
     /// Without it, the comparison is possible.
@@ -132,16 +142,35 @@ pub(super) fn forgetting(end: EndName) -> SettingRef {
     SettingRef { end, name: METRICS.into(), scope: None }
 }
 
-/// Begins the changes of the hosts that are needed, this one included.
+/// The hosts to which a run has logged in, before it takes them.
+pub(super) struct Awaiting {
+    /// Those by SSH.
+    pub(super) order: InOrder,
+    /// What this host is taken for, if it is.
+    pub(super) here: Option<Purpose>,
+}
+
+impl Awaiting {
+    /// Logs in.
+    pub(super) fn log_in(
+        hosts: &Hosts,
+        needs: &Needs,
+        notify: &Notify,
+    ) -> Result<Self, RemoteError> {
+        let order = needs.log_in(hosts, notify)?;
+        let here = needs.of_this_host(hosts, &order);
+        Ok(Self { order, here })
+    }
+}
+
+/// Begins the changes of a leg's hosts, this one included if it is taken `here`. The run has taken those of `remote` before.
 pub(super) fn taken(
     hosts: &Hosts,
     state_dir: &Path,
     needs: &Needs,
-    notify: &Notify,
+    (leg, here): (Leg, Option<Purpose>),
+    mut remote: RemoteHosts,
 ) -> Result<(Option<Changes>, RemoteHosts), EngineError> {
-    let order = needs.log_in(hosts, notify)?;
-    let of_this_host = needs.of_this_host(hosts, &order);
-    let mut remote = RemoteHosts::new();
     let mut begin_all = |all: Vec<Host>| {
         all.into_iter().try_for_each(|host| {
             let is_changed = needs.is_changed(hosts, host.address());
@@ -149,14 +178,14 @@ pub(super) fn taken(
             if is_changed { begun } else { Ok(()) }
         })
     };
-    begin_all(order.before_here)?;
-    let near = of_this_host.map(|purpose| (purpose, begin_here(state_dir)));
+    begin_all(leg.before_here)?;
+    let near = here.filter(|_| leg.here).map(|purpose| (purpose, begin_here(state_dir)));
     let near = match near {
         Some((Purpose::Arms, begun)) => Some(begun?),
         Some((Purpose::Beside, begun)) => begun.ok(),
         None => None,
     };
-    begin_all(order.after_here)?;
+    begin_all(leg.after_here)?;
     Ok((near, remote))
 }
 
@@ -206,10 +235,16 @@ mod tests {
     fn hosts_that_are_only_used_beside_the_arms_are_taken_in_the_same_order() {
         let at = |text: &str| Some(text.parse().unwrap());
         let far = Hosts::new(None, at("ssh://b"), Default::default());
-        let needs =
-            Needs { changed: vec![EndName::Far], beside: vec![EndName::Near], forgets_here: true };
+        let needs = Needs {
+            changed: vec![EndName::Far],
+            beside: vec![EndName::Near],
+            forgets_here: true,
+            far_patience: Duration::ZERO,
+        };
+        assert!(needs.changes_far_itself(&Hosts::default()), "goodput there changes it");
         let none = InOrder::default();
         assert_eq!(needs.of_this_host(&far, &none), Some(Purpose::Beside), "its kernel forgets");
+        assert!(!needs.changes_far_itself(&far));
         assert!(needs.any_by_ssh(&far) && needs.is_changed(&far, &"ssh://b".parse().unwrap()));
         let router = Hosts::new(at("ssh://r"), at("ssh://b"), Default::default());
         assert_eq!(

@@ -311,6 +311,7 @@ mod tests {
         let far = |not_taken| EngineError::FarSetting {
             not_permitted: false,
             not_taken,
+            busy: false,
             why: not_effective().to_string(),
         };
         let asked = SettingRef { end: EndName::Far, ..tso("eth0") };

@@ -109,6 +109,7 @@ mod tests {
             Err(EngineError::FarSetting {
                 not_permitted,
                 not_taken: None,
+                busy: false,
                 why: "it allows nothing".into(),
             })
         };

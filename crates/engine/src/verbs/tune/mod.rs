@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 use goodput_diagnose::{View, offers};
 use goodput_model::{EndName, Finding, Known, Length, Purpose, Record, Seconds};
 use goodput_remote::{Hosts, RemoteTurn};
-use goodput_settings::{GuardProgram, SettingError, Turn};
+use goodput_settings::{GuardProgram, Turn};
 
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
@@ -196,13 +196,7 @@ async fn hold(request: &TuneRequest, listener: &mut Listener<'_>) -> Result<Held
 /// The right to change this host. If something other than another run is in the way, each change says why it is not possible.
 fn take_turn(state_dir: &Path) -> Result<Option<Turn>, EngineError> {
     match Turn::take(state_dir, &GuardProgram::current()) {
-        Err(
-            busy @ (SettingError::Busy { .. }
-            | SettingError::BusyElsewhere { .. }
-            | SettingError::GuardAtWork { .. }
-            | SettingError::PutsBackBySsh { .. }
-            | SettingError::Locked(_)),
-        ) => Err(busy.into()),
+        Err(busy) if busy.is_busy() => Err(busy.into()),
         turn => Ok(turn.ok()),
     }
 }

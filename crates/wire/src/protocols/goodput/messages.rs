@@ -84,6 +84,9 @@ pub struct Hello {
     /// Whether the sender knows [`SettingRequest::EchoAll`].
     #[serde(default)]
     pub echoes_all: bool,
+    /// Whether the sender knows [`SettingRequest::Place`] and [`SettingRequest::Hold`].
+    #[serde(default)]
+    pub takes_turns: bool,
 }
 
 impl Hello {
@@ -98,6 +101,7 @@ impl Hello {
             checks_arms: true,
             confirms_changes: true,
             echoes_all: true,
+            takes_turns: true,
         })
     }
 
@@ -347,11 +351,14 @@ mod tests {
         let answer: SettingAnswer = serde_json::from_str(earlier).unwrap();
         assert_eq!(serde_json::to_string(&answer).unwrap(), earlier);
         let Answer::Refused(refusal) = answer.answer else { panic!("it is refused") };
-        assert!(!refusal.not_taken);
-        let taken = SettingRefusal { not_taken: true, ..refusal };
-        let written = serde_json::to_string(&Answer::Refused(taken)).unwrap();
+        assert!(!refusal.not_taken && !refusal.busy);
+        let written = |refusal| serde_json::to_string(&Answer::Refused(refusal)).unwrap();
+        let taken = SettingRefusal { not_taken: true, ..refusal.clone() };
         let known = r#"{"refused":{"not_permitted":false,"not_taken":true,"why":"no"}}"#;
-        assert_eq!(written, known);
+        assert_eq!(written(taken), known);
+        let busy = SettingRefusal { busy: true, ..refusal };
+        let known = r#"{"refused":{"not_permitted":false,"busy":true,"why":"no"}}"#;
+        assert_eq!(written(busy), known);
     }
 
     #[test]

@@ -221,7 +221,8 @@ impl Greeting {
         }
         let clock = hello.unix_us.map(|theirs| self.clock_offset(now, theirs));
         let (checks, confirms) = (hello.checks_arms, hello.confirms_changes);
-        self.knows = Knows { checks, confirms, echoes_all: hello.echoes_all };
+        let (echoes_all, takes_turns) = (hello.echoes_all, hello.takes_turns);
+        self.knows = Knows { checks, confirms, echoes_all, takes_turns };
         let inflates = hello.inflates;
         let peer = hello.host().map_err(WireError::broken)?;
         let secured = channel.is_secured();

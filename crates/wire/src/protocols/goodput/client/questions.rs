@@ -18,6 +18,8 @@ pub(super) struct Knows {
     pub(super) confirms: bool,
     /// It echoes several texts at once.
     pub(super) echoes_all: bool,
+    /// It names its place among hosts, and lets a client hold it.
+    pub(super) takes_turns: bool,
 }
 
 /// Questions that wait for their turn, and the pending one.
@@ -86,6 +88,9 @@ impl Questions {
                 Ok(SettingRequest::Echo(texts.into_iter().next().unwrap_or_default()))
             }
             SettingRequest::Confirm if !self.knows.confirms => Err(String::new()),
+            SettingRequest::Place | SettingRequest::Hold if !self.knows.takes_turns => {
+                Err(String::new())
+            }
             request => Ok(request),
         }
     }
@@ -153,7 +158,7 @@ mod tests {
         let tried = || SettingRequest::Try("link.mtu@eth0".parse().unwrap(), "9000".into());
         let applied = SettingRequest::Apply("link.mtu@eth0".parse().unwrap(), "9000".into());
         let known = |confirms| {
-            let knows = Knows { checks: true, confirms, echoes_all: confirms };
+            let knows = Knows { checks: true, confirms, echoes_all: confirms, ..Knows::default() };
             let questions = Questions { knows, ..Questions::default() };
             [tried(), SettingRequest::Echo("abc".into()), SettingRequest::Confirm]
                 .map(|request| questions.known(request))
@@ -163,10 +168,22 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_takes_no_turns_is_neither_placed_nor_held() {
+        for takes_turns in [false, true] {
+            let knows = Knows { takes_turns, ..Knows::default() };
+            let questions = Questions { knows, ..Questions::default() };
+            for request in [SettingRequest::Place, SettingRequest::Hold] {
+                let known = questions.known(request.clone());
+                assert_eq!(known, if takes_turns { Ok(request) } else { Err(String::new()) });
+            }
+        }
+    }
+
+    #[test]
     fn a_server_that_echoes_one_text_is_asked_for_the_first_one() {
         let texts = || SettingRequest::EchoAll(vec!["abc".into(), "def".into()]);
         let known = |confirms, echoes_all| {
-            let knows = Knows { checks: true, confirms, echoes_all };
+            let knows = Knows { checks: true, confirms, echoes_all, ..Knows::default() };
             Questions { knows, ..Questions::default() }.known(texts())
         };
         assert_eq!(known(true, true), Ok(texts()));
