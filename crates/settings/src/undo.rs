@@ -143,7 +143,9 @@ mod tests {
         let folder = crate::testing::folder();
         let [state_dir, other] = ["state", "other"].map(|name| folder.path().join(name));
         let links = folder.path().join("usual/elsewhere/another-boot");
-        [&links, &other].map(|path| make_own_folder(path).unwrap());
+        for path in [&links, &other] {
+            make_own_folder(path).unwrap();
+        }
         let (file, journal) =
             (folder.path().join("90-goodput.conf"), other.join("1-1.journal.jsonl"));
         std::fs::write(&file, "net.ipv4.tcp_sack = 0\n").unwrap();
