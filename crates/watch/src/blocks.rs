@@ -31,7 +31,7 @@ pub(crate) fn shift(before: (&[f64], &[usize]), since: &[f64]) -> Option<Estimat
     past.sort_by(f64::total_cmp);
     let most = past.last().filter(|_| past.len() >= (FEWEST_BLOCKS - 2) * tests)?;
     let usual = past[(SURE * (past.len() - 1) as f64).ceil() as usize];
-    (value.abs() > BEYOND * most).then(|| Estimate {
+    (value.abs() > BEYOND * most).then_some(Estimate {
         value,
         low: value - usual,
         high: value + usual,

@@ -27,14 +27,17 @@ const MAX_SETTINGS: usize = 64;
 /// nothing is left changed, 1 if something is, 2 if standard input is no such connection.
 pub fn helper_main(state_dir: &Path, allowed: &AllowedSettings) -> i32 {
     let stdin = std::io::stdin();
-    let work = Worker { state_dir: state_dir.into(), allowed, clients: BTreeMap::new() };
-    work.run(stdin.as_fd())
+    let program = GuardProgram::current();
+    let clients = BTreeMap::new();
+    Worker { state_dir: state_dir.into(), allowed, program, clients }.run(stdin.as_fd())
 }
 
 /// The helper's state.
 struct Worker<'a> {
     state_dir: PathBuf,
     allowed: &'a AllowedSettings,
+    /// The guard of each client's changes.
+    program: GuardProgram,
     clients: BTreeMap<u64, Client>,
 }
 
@@ -150,8 +153,7 @@ impl Worker<'_> {
         match self.clients.entry(number) {
             std::collections::btree_map::Entry::Occupied(client) => Ok(client.into_mut()),
             std::collections::btree_map::Entry::Vacant(place) => {
-                let program = GuardProgram::current();
-                let changes = Changes::begin_for(asker, &self.state_dir, program)?;
+                let changes = Changes::begin_for(asker, &self.state_dir, self.program.clone())?;
                 Ok(place.insert(Client { changes, settings: BTreeSet::new() }))
             }
         }
@@ -199,14 +201,16 @@ mod tests {
         in_scene(|state_dir| {
             let allowed = AllowedSettings::new(vec!["link.txqueuelen@*".parse().unwrap()]);
             let clients = BTreeMap::new();
-            let mut worker = Worker { state_dir: state_dir.into(), allowed: &allowed, clients };
+            let (state_dir, program) = (state_dir.to_path_buf(), guard());
+            let mut worker =
+                Worker { state_dir: state_dir.clone(), allowed: &allowed, program, clients };
             let mut asked = |work: Work| {
                 let request = Request { client: 1, is_here: false, work };
                 worker.answer(&request.packet().unwrap())
             };
             let queue: SettingRef = "link.txqueuelen@eth0".parse().unwrap();
             let apply = || Work::Apply(queue.clone(), "500".into());
-            let other = Changes::begin(state_dir, guard()).unwrap();
+            let other = Changes::begin(&state_dir, guard()).unwrap();
             for work in [Work::Hold, apply()] {
                 let refused = asked(work).unwrap_err();
                 assert!(refused.busy && !refused.not_permitted, "{refused:?}");
@@ -214,13 +218,13 @@ mod tests {
             drop(other);
             assert_eq!(asked(Work::Hold), Ok("held".into()));
             assert_eq!(asked(Work::Hold), Ok("held".into()), "still");
-            let busy = Changes::begin(state_dir, guard()).map(drop).unwrap_err();
+            let busy = Changes::begin(&state_dir, guard()).map(drop).unwrap_err();
             assert!(busy.is_busy(), "{busy}");
             let forbidden = Work::Apply("link.mtu@eth0".parse().unwrap(), "1400".into());
             assert!(!asked(forbidden).unwrap_err().busy, "that is for good");
             assert_eq!(asked(apply()), Ok("500".into()));
             assert_eq!(asked(Work::Restore), Ok("put back".into()));
-            assert!(Changes::begin(state_dir, guard()).is_ok());
+            assert!(Changes::begin(&state_dir, guard()).is_ok());
         });
     }
 
@@ -235,7 +239,9 @@ mod tests {
             changes.apply(&burst, "200000").unwrap();
             let client = Client { changes, settings: BTreeSet::new() };
             let clients = BTreeMap::from([(1, client)]);
-            let mut worker = Worker { state_dir: state_dir.into(), allowed: &allowed, clients };
+            let (state_dir, program) = (state_dir.to_path_buf(), guard());
+            let mut worker =
+                Worker { state_dir: state_dir.clone(), allowed: &allowed, program, clients };
             assert!(worker.check_apply(1, &burst, &before).is_ok(), "{before}");
             assert!(worker.check_apply(1, &burst, "1500").unwrap_err().not_permitted());
             assert!(worker.check_apply(2, &burst, &before).is_err(), "another client's change");

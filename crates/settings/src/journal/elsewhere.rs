@@ -201,7 +201,11 @@ mod tests {
         fs::rename(&other, &away).unwrap();
         make_own_folder(&scene.folder.path().join("third")).unwrap();
         scene.journal("third");
-        assert_eq!(scene.links.missing(), [journal.clone()], "its disk may not be mounted");
+        assert_eq!(
+            scene.links.missing(),
+            std::slice::from_ref(&journal),
+            "its disk may not be mounted"
+        );
         fs::rename(&away, &other).unwrap();
         assert_eq!(scene.links.missing(), [] as [PathBuf; 0]);
         fs::remove_file(&journal).unwrap();
