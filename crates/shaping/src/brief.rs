@@ -2,8 +2,8 @@
 
 use goodput_model::{BitRate, Estimate, Shaping};
 
+use crate::configured::Configured;
 use crate::counted::TcpRate;
-use crate::judge::Configured;
 
 /// Segments that TCP sends, or lacks, at once: an initial window (RFC 6928).
 const WINDOW_SEGMENTS: f64 = 10.0;

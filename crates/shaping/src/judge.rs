@@ -1,12 +1,13 @@
 //! Whether a shaper gives the rate that it is configured for.
 
 use goodput_model::{
-    BitRate, Bytes, Confirmation, CountedLayer, Difference, Estimate, Known, Missing, Seconds,
-    Shaping, ShapingKind, ShapingTest,
+    BitRate, Confirmation, CountedLayer, Difference, Estimate, Known, Missing, Seconds, Shaping,
+    ShapingKind, ShapingTest,
 };
 
 use crate::brief::Brief;
 use crate::burst::burst;
+use crate::configured::Configured;
 use crate::counted::{Counts, TcpRate};
 use crate::explain::TcpLimit;
 use crate::kind::{MAX_CHANCE_LOSS_SHARE, waited_for_rate};
@@ -15,19 +16,6 @@ use crate::others::{OtherTraffic, Others};
 /// Smallest share of the time that a sender waits for a queue that holds it, percent. Measured: 59 to 97, and 0 for a
 /// queue that does not.
 const MIN_HELD_PERCENT: f64 = 10.0;
-
-/// The configured rate of a shaper, and how exactly the shaper has to give it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Configured {
-    /// The rate, bits per second.
-    pub rate: BitRate,
-    /// Largest tolerated difference of the rate that it gives, percent.
-    pub tolerance_percent: f64,
-    /// The largest burst that it may let through.
-    pub max_burst: Option<Bytes>,
-    /// Which bytes its rate counts, if that was read; otherwise it follows from the rate that fits best.
-    pub counts: Option<Counts>,
-}
 
 /// Compares what was seen of TCP alone, because the far end can't report on datagrams; `why` is that reason. TCP that is
 /// slower for another `limit` does not show what the shaper gives.
@@ -371,7 +359,7 @@ fn tolerated(BitRate(rate): BitRate, tolerance_percent: f64) -> (f64, f64) {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use goodput_model::Gaps;
+    use goodput_model::{Bytes, Gaps};
 
     const CONFIGURED: Configured =
         Configured { rate: BitRate(1e8), tolerance_percent: 2.0, max_burst: None, counts: None };

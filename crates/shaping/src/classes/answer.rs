@@ -3,7 +3,7 @@
 use goodput_model::{BitRate, ClassAnswer, Confirmation, Estimate, Known, ShapingClass};
 
 use super::confirmation;
-use crate::judge::Configured;
+use crate::configured::Configured;
 
 /// Where an estimate is, compared with the rates that pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

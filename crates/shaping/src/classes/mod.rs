@@ -11,9 +11,10 @@ use goodput_model::{
     ShapingTest,
 };
 
+use crate::configured::Configured;
 use crate::counted::TcpRate;
 use crate::explain::{Sender, ceil, counted_layer, used_class};
-use crate::judge::{Configured, counts, is_own_rate, tcp_in, too_slow};
+use crate::judge::{counts, is_own_rate, tcp_in, too_slow};
 use crate::trace::Train;
 pub use part::{TrainPart, overlapping};
 

@@ -3,10 +3,10 @@
 use goodput_model::{BitRate, ClassAnswer, Confirmation, Estimate, Missing, ShapingTest, Snapshot};
 
 use super::{ClassAsked, ClassSeen, classes};
+use crate::configured::Configured;
 use crate::counted::TcpRate;
 use crate::explain::Sender;
 use crate::explain::tests::{device, sender};
-use crate::judge::Configured;
 
 const CONFIGURED: Configured =
     Configured { rate: BitRate(1e8), tolerance_percent: 2.0, max_burst: None, counts: None };

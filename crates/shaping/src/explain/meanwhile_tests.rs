@@ -5,8 +5,9 @@ use goodput_model::{Bytes, Confirmation, Estimate, Known, ShapingKind, ShapingTe
 use super::tests::{device, explained, sender, tbf, test};
 use super::{Sender, explain, held_first, other_traffic};
 use crate::behind::Behind;
+use crate::configured::Configured;
 use crate::counted::TcpRate;
-use crate::judge::{Configured, judge};
+use crate::judge::judge;
 use crate::others::{Around, Counted};
 
 const SHAPER: ShapingKind = ShapingKind::Shaper;
