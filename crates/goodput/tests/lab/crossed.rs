@@ -48,8 +48,8 @@ fn later_waits() -> Result<(), Failed> {
     look_until("the first run to hold the far host", || {
         Ok(std::fs::read_to_string(&log)?.contains(HELD))
     })?;
-    let mut later = started(with("5")?)?;
-    let mut said = BufReader::new(later.stderr.take().ok_or("no standard error")?);
+    let mut later = with("5")?.stdout(Stdio::piped()).spawn()?;
+    let mut said = BufReader::new(later.stdout.take().ok_or("no standard output")?);
     let mut line = String::new();
     while !line.contains("waiting for another goodput") {
         line.clear();
