@@ -10,13 +10,13 @@ const KEPT_BY_CUBIC: f64 = 0.7;
 /// The same for Reno, and the most that a standard congestion control may keep (RFC 5681 section 3.1, equation 4).
 const KEPT_BY_RENO: f64 = 0.5;
 
-/// Share of the congestion window left after a loss: the slow-start threshold over the window before. 0 if the threshold says
-/// nothing of losses: BBR sets it when it has found the rate (net/ipv4/tcp_bbr.c, `bbr_check_drain`).
-pub fn kept_at_loss(view: &View) -> f64 {
+/// Share of the congestion window left after a loss: the slow-start threshold over the window before. `None` if the threshold
+/// says nothing of losses: BBR sets it when it has found the rate (net/ipv4/tcp_bbr.c, `bbr_check_drain`).
+pub fn kept_at_loss(view: &View) -> Option<f64> {
     match view.congestion() {
-        Ok("cubic") => KEPT_BY_CUBIC,
-        Ok(_) if view.backs_off_at_loss() == Ok(false) => 0.0,
-        _ => KEPT_BY_RENO,
+        Ok("cubic") => Some(KEPT_BY_CUBIC),
+        Ok(_) if view.backs_off_at_loss() == Ok(false) => None,
+        _ => Some(KEPT_BY_RENO),
     }
 }
 

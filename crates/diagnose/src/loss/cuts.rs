@@ -25,14 +25,15 @@ const LEAST_THRESHOLD: f64 = 2.0;
 /// them at any size.
 pub fn limit_ahead(flows: &[Flow]) -> f64 {
     let [flow] = flows else { return 0.0 };
+    let Some(kept) = flow.kept else { return 0.0 };
     let cuts = flow.after_first_loss().iter().filter_map(|step| step.cut);
-    let thresholds = cuts.map(|window| (window * flow.kept).round());
+    let thresholds = cuts.map(|window| (window * kept).round());
     let cuts: Vec<f64> = thresholds.filter(|segments| *segments > LEAST_THRESHOLD).collect();
-    if cuts.len() < MIN_CUTS || flow.kept <= 0.0 || flow.kept >= 1.0 {
+    if cuts.len() < MIN_CUTS {
         return 0.0;
     }
-    let independent = (1.0 - flow.kept.powi(2)) / (1.0 + flow.kept.powi(2));
-    let cuts = Cuts { thresholds: &cuts, kept: flow.kept };
+    let independent = (1.0 - kept.powi(2)) / (1.0 + kept.powi(2));
+    let cuts = Cuts { thresholds: &cuts, kept };
     // The logarithm of a square varies twice as much as that of the window.
     let by_chance = 0.5 * independent.ln_1p().sqrt();
     let best = |ratios: &[f64]| {
@@ -94,7 +95,7 @@ mod tests {
         };
         let start = [Some(20.0), None, None].map(step);
         let steps = start.into_iter().chain(thresholds.iter().map(|one| step(Some(*one))));
-        vec![Flow { steps: steps.collect(), kept: CUBIC_KEPT, ..Flow::default() }]
+        vec![Flow { steps: steps.collect(), kept: Some(CUBIC_KEPT), ..Flow::default() }]
     }
 
     #[test]

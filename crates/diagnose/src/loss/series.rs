@@ -57,8 +57,8 @@ pub struct Flow {
     pub needless: f64,
     /// Segments that came late, and were not sent again.
     pub late: f64,
-    /// Share of its window that a loss leaves; 0 if that is not known.
-    pub kept: f64,
+    /// Share of its window that a loss leaves, if that is known.
+    pub kept: Option<f64>,
 }
 
 impl Flow {
@@ -170,11 +170,10 @@ pub fn flows_of(view: &View, points: &[Vec<Point>]) -> Result<Vec<Flow>, Missing
 }
 
 /// Congestion window that the last cut found; 0 before the first, and if none is known.
-fn cut_at(tcp: &TcpInfo, kept: f64) -> Result<f64, Missing> {
-    Ok(match tcp.snd_ssthresh_segments()? {
-        _ if kept <= 0.0 => 0.0,
-        TcpInfo::INFINITE_SSTHRESH => 0.0,
-        threshold => threshold as f64 / kept,
+fn cut_at(tcp: &TcpInfo, kept: Option<f64>) -> Result<f64, Missing> {
+    Ok(match (tcp.snd_ssthresh_segments()?, kept) {
+        (TcpInfo::INFINITE_SSTHRESH, _) | (_, None) => 0.0,
+        (threshold, Some(kept)) => threshold as f64 / kept,
     })
 }
 
@@ -183,7 +182,12 @@ fn flight(flow: &FlowSample) -> Result<f64, Missing> {
 }
 
 impl Point {
-    fn of(sample: &Sample, flow: &FlowSample, all_flight: f64, kept: f64) -> Result<Self, Missing> {
+    fn of(
+        sample: &Sample,
+        flow: &FlowSample,
+        all_flight: f64,
+        kept: Option<f64>,
+    ) -> Result<Self, Missing> {
         let tcp = flow.tcp.get()?;
         let count = |read: fn(&TcpInfo) -> Result<u64, Missing>| Ok(read(tcp)? as f64);
         Ok(Self {
@@ -217,7 +221,7 @@ impl Point {
 
 /// One flow from its points, in the order of time; `base_s` is the round trip without a queue, and a loss leaves the share
 /// `kept` of the window.
-pub fn flow(points: &[Point], base_s: f64, kept: f64) -> Flow {
+pub fn flow(points: &[Point], base_s: f64, kept: Option<f64>) -> Flow {
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return Flow::default() };
     let lost = lost(points);
     let mut steps = Vec::new();
@@ -309,7 +313,7 @@ mod tests {
         let before = Point { rtt_s: 0.02, sent: 10.0, flight: 10.0, ..Point::default() };
         let after = Point { at_s: 0.1, sent: 110.0, delivered: 85.0, ..before };
         let end = Point { at_s: 0.2, ..after };
-        let flow = flow(&[before, after, end], 0.02, 0.7);
+        let flow = flow(&[before, after, end], 0.02, Some(0.7));
         assert_eq!(flow.lost(), 15.0);
         assert_eq!(flow.sent(), 100.0);
     }
@@ -328,7 +332,8 @@ mod tests {
         };
         let points =
             [at(0.0, 0.0, 0.0), at(0.1, 3.0, 50.0), at(0.2, 6.0, 50.0), at(0.3, 9.0, 60.0)];
-        let cuts: Vec<_> = flow(&points, 0.1, 0.7).steps.iter().map(|step| step.cut).collect();
+        let cuts: Vec<_> =
+            flow(&points, 0.1, Some(0.7)).steps.iter().map(|step| step.cut).collect();
         assert_eq!(cuts, [Some(50.0), None, Some(60.0)]);
     }
 
@@ -346,7 +351,8 @@ mod tests {
             ..Point::default()
         };
         let points = [at(0.0, 0.0), at(0.1, 0.0), at(0.5, 1.0), at(1.1, 2.0)];
-        let flights: Vec<_> = flow(&points, 0.05, 0.7).steps.iter().map(|s| s.flight).collect();
+        let flights: Vec<_> =
+            flow(&points, 0.05, Some(0.7)).steps.iter().map(|s| s.flight).collect();
         assert_eq!(flights[2..], [1.0]);
     }
 
@@ -361,6 +367,6 @@ mod tests {
         };
         // 30 seem lost and are sent again for nothing; then all of them are reported.
         let points = [at(0.0, 0.0, 0.0), at(0.1, 100.0, 70.0), at(0.2, 130.0, 130.0)];
-        assert_eq!(flow(&points, 0.02, 0.7).lost(), 0.0);
+        assert_eq!(flow(&points, 0.02, Some(0.7)).lost(), 0.0);
     }
 }

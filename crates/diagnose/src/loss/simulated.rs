@@ -96,7 +96,7 @@ fn lost(path: Path, size: f64, rng: &mut Xoshiro256PlusPlus) -> (f64, f64) {
 
 fn loss(path: Path, seed: u64) -> Loss {
     let points = run(path, &mut Xoshiro256PlusPlus::seed_from_u64(seed)).0;
-    let flow = flow(&points, ROUND_TRIP_S, LEFT_AFTER_LOSS);
+    let flow = flow(&points, ROUND_TRIP_S, Some(LEFT_AFTER_LOSS));
     fitted(&[flow], &totals(&[points], ROUND_TRIP_S), 0.001)
 }
 
@@ -187,7 +187,7 @@ fn independent_loss_is_chance_at_every_rate() {
 fn what_is_counted_as_lost_is_what_was_lost() {
     for path in [Path::Random(0.01), Path::Bucket(30.0), Path::Queue(5_000.0, 50.0)] {
         let (points, lost) = run(path, &mut Xoshiro256PlusPlus::seed_from_u64(1));
-        let flow = flow(&points, ROUND_TRIP_S, LEFT_AFTER_LOSS);
+        let flow = flow(&points, ROUND_TRIP_S, Some(LEFT_AFTER_LOSS));
         // The last round trips are not in the last sample.
         assert!((flow.lost() - lost).abs() <= 0.05 * lost + 5.0, "{}: {lost}", flow.lost());
     }
@@ -209,7 +209,7 @@ fn parameters_come_out_near_what_was_simulated() {
     // An interval of 90 % holds the truth in 45 of 50, and in fewer than 35 of 50 once in 70 000 times.
     assert!(held.count() >= 35);
     let points = run(Path::Bucket(30.0), &mut Xoshiro256PlusPlus::seed_from_u64(1)).0;
-    let (_, fits) = of_flows(&[flow(&points, ROUND_TRIP_S, LEFT_AFTER_LOSS)], 0.001);
+    let (_, fits) = of_flows(&[flow(&points, ROUND_TRIP_S, Some(LEFT_AFTER_LOSS))], 0.001);
     let flight = fits.iter().find(|fit| fit.model == LossModel::Flight).expect("it was tried");
     let [size] = &flight.parameters[..] else { panic!("{flight:?}") };
     assert!(size.least >= 27.0 && size.most <= 36.0, "{flight:?}");

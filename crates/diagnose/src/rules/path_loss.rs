@@ -243,9 +243,10 @@ fn cut_by_chance(view: &View) -> Result<bool, Missing> {
 /// which it was cut, so the path carries more than it did when it lost something. Once that may be an
 /// accident.
 fn cut_early(view: &View) -> Result<Option<Confidence>, Missing> {
+    let Some(kept) = kept_at_loss(view) else { return Ok(None) };
     let lost = view.sender.retransmitted_segments_in_all()?;
     let cuts = view.sender.episodes()?.cuts_segments()?;
-    let largest = cuts.iter().copied().fold(0.0, f64::max) / kept_at_loss(view);
+    let largest = cuts.iter().copied().fold(0.0, f64::max) / kept;
     let window = view.sender.congestion_window_bytes()? / view.sender.mss_bytes()?;
     let grown = !cuts.is_empty() && window >= MIN_OUTGROWN_WINDOW_RATIO * largest;
     let low = grown && lost >= 1.0 && view.sender.cut_window_share()? >= MIN_LIMITING_TIME_SHARE;
