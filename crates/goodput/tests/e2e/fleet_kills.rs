@@ -228,7 +228,9 @@ fn waiting(home: &Home, site: usize) -> usize {
 /// The tests that the newest coordinator has printed, which has ended: each of the turn, once; and with what their ids begin.
 fn last_turn(log: &str, sites: usize) -> (String, Turn) {
     // Whether it has begun or gone on.
-    let id = log.rsplit_once("the turn ").and_then(|(_, rest)| rest.split_whitespace().next());
+    let said = log.rsplit_once("the turn ").map(|(_, rest)| rest);
+    // A word follows, or a semicolon.
+    let id = said.and_then(|rest| rest.split([' ', ';']).next());
     let id = id.expect("the coordinator says which turn it is").to_owned();
     let all = sites * (sites - 1);
     // Lines of tests begin with the time.
