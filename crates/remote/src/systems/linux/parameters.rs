@@ -17,24 +17,29 @@ pub(super) struct Parameter {
     kinds: &'static [&'static str],
     /// Its key in JSON.
     key: &'static str,
+    /// Values that have words of their own: the value, what tc prints for it, and the words that tc takes.
+    named: &'static [[&'static str; 3]],
+    /// All other values.
     form: Form,
 }
 
-/// How tc prints a parameter in JSON, and takes it. The word before a value is the key.
+/// How tc prints the number of a parameter in JSON, and takes it. The word before a number is the key.
 #[derive(Clone, Copy)]
 enum Form {
+    /// It has no values but the named ones.
+    Named,
     /// Packets, or bytes in a queue of bytes.
     Limit,
     /// A number.
     Number,
     /// Microseconds, of which the kernel keeps steps of 1.024, rounded down (include/net/codel.h).
     Micros,
-    /// Microseconds, which the kernel keeps as they are.
+    /// Microseconds. The kernel keeps them as they are, or in its clock ticks.
     Whole,
-    /// Bytes per second. Without a rate, tc prints what the second is, and takes what the first is.
-    Rate(&'static str, &'static str),
-    /// Values, what tc prints for each, and the words that it takes.
-    Words(&'static [[&'static str; 3]]),
+    /// Nanoseconds.
+    Nanos,
+    /// Bytes per second.
+    Rate,
 }
 
 /// What [`SHOW`] prints for a key that tc leaves out.
@@ -43,45 +48,139 @@ const ABSENT: &str = "-";
 /// fq takes this for no rate: all bits of 32 (net/sched/sch_fq.c `fq_init`).
 const NO_RATE: &str = "maxrate 4294967295bps";
 
+/// fq never marks at this delay: all bits of 32 (net/sched/sch_fq.c `fq_dequeue`).
+const NEVER: [&str; 3] = ["4294967295", ABSENT, "ce_threshold 4294967295us"];
+
+/// The round-trip time that cake is tuned for.
+const RTT: &str = "qdisc.cake.rtt";
+
+/// tc-cake(8)'s words for what JSON has as true or false.
+macro_rules! switch {
+    ($on:literal, $off:literal) => {
+        &[["on", "true", $on], ["off", "false", $off]]
+    };
+}
+
+/// Words that tc prints as it takes them.
+macro_rules! words {
+    ($($word:literal),*) => {
+        &[$([$word, concat!("\"", $word, "\""), $word]),*]
+    };
+}
+
+const fn number(id: &'static str, kind: &'static [&'static str], key: &'static str) -> Parameter {
+    row(id, kind, key, &[], Form::Number)
+}
+
+const fn named(
+    id: &'static str,
+    kind: &'static [&'static str],
+    key: &'static str,
+    named: &'static [[&'static str; 3]],
+) -> Parameter {
+    row(id, kind, key, named, Form::Named)
+}
+
 const fn row(
     id: &'static str,
     kinds: &'static [&'static str],
     key: &'static str,
+    named: &'static [[&'static str; 3]],
     form: Form,
 ) -> Parameter {
-    Parameter { id, kinds, key, form }
+    Parameter { id, kinds, key, named, form }
 }
 
-/// `*_print_opt` and `*_parse_opt` of iproute2, tc/q_{fifo,fq_codel,fq,cake}.c. With cake's
-/// round-trip time tc also sets the target ([`check_target`]).
-pub(super) static ROWS: [Parameter; 13] = [
-    row("qdisc.fifo.limit", &["pfifo", "bfifo"], "limit", Form::Limit),
-    row("qdisc.fq_codel.limit", &["fq_codel"], "limit", Form::Number),
-    row("qdisc.fq_codel.target", &["fq_codel"], "target", Form::Micros),
-    row("qdisc.fq_codel.interval", &["fq_codel"], "interval", Form::Micros),
-    row("qdisc.fq_codel.quantum", &["fq_codel"], "quantum", Form::Number),
-    row(
+/// `*_print_opt` and `*_parse_opt` of iproute2, tc/q_{fifo,fq_codel,fq,cake}.c. With cake's round-trip time tc also sets the
+/// target ([`check_target`]).
+///
+/// Left out is what tc can't put back: it sends neither a `mpu` nor a `memlimit` of 0, `raw` also ends `atm`, and with `raw` it
+/// does not print `noatm`.
+pub(super) static ROWS: [Parameter; 29] = [
+    row("qdisc.fifo.limit", &["pfifo", "bfifo"], "limit", &[], Form::Limit),
+    number("qdisc.fq_codel.limit", &["fq_codel"], "limit"),
+    row("qdisc.fq_codel.target", &["fq_codel"], "target", &[], Form::Micros),
+    row("qdisc.fq_codel.interval", &["fq_codel"], "interval", &[], Form::Micros),
+    number("qdisc.fq_codel.quantum", &["fq_codel"], "quantum"),
+    number("qdisc.fq_codel.memory_limit", &["fq_codel"], "memory_limit"),
+    named(
         "qdisc.fq_codel.ecn",
         &["fq_codel"],
         "ecn",
-        Form::Words(&[["on", "true", "ecn"], ["off", ABSENT, "noecn"]]),
+        &[["on", "true", "ecn"], ["off", ABSENT, "noecn"]],
     ),
-    row("qdisc.fq.limit", &["fq"], "limit", Form::Number),
-    row("qdisc.fq.flow_limit", &["fq"], "flow_limit", Form::Number),
-    row("qdisc.fq.quantum", &["fq"], "quantum", Form::Number),
-    row("qdisc.fq.maxrate", &["fq"], "maxrate", Form::Rate(NO_RATE, ABSENT)),
-    row("qdisc.cake.rtt", &["cake"], "rtt", Form::Whole),
-    row("qdisc.cake.bandwidth", &["cake"], "bandwidth", Form::Rate("unlimited", "\"unlimited\"")),
+    number("qdisc.fq.limit", &["fq"], "limit"),
+    number("qdisc.fq.flow_limit", &["fq"], "flow_limit"),
+    number("qdisc.fq.quantum", &["fq"], "quantum"),
+    number("qdisc.fq.initial_quantum", &["fq"], "initial_quantum"),
+    number("qdisc.fq.orphan_mask", &["fq"], "orphan_mask"),
+    row("qdisc.fq.maxrate", &["fq"], "maxrate", &[["none", ABSENT, NO_RATE]], Form::Rate),
     row(
+        "qdisc.fq.low_rate_threshold",
+        &["fq"],
+        "low_rate_threshold",
+        &[["off", ABSENT, "low_rate_threshold 0bps"]],
+        Form::Rate,
+    ),
+    row("qdisc.fq.refill_delay", &["fq"], "refill_delay", &[], Form::Whole),
+    row("qdisc.fq.ce_threshold", &["fq"], "ce_threshold", &[NEVER], Form::Whole),
+    row("qdisc.fq.timer_slack", &["fq"], "timer_slack", &[], Form::Nanos),
+    row("qdisc.fq.horizon", &["fq"], "horizon", &[], Form::Whole),
+    named(
+        "qdisc.fq.horizon_drop",
+        &["fq"],
+        "horizon_drop",
+        &[["on", "null", "horizon_drop"], ["off", ABSENT, "horizon_cap"]],
+    ),
+    named(
+        "qdisc.fq.pacing",
+        &["fq"],
+        "pacing",
+        &[["on", ABSENT, "pacing"], ["off", "false", "nopacing"]],
+    ),
+    row(RTT, &["cake"], "rtt", &[], Form::Whole),
+    row(
+        "qdisc.cake.bandwidth",
+        &["cake"],
+        "bandwidth",
+        &[["none", "\"unlimited\"", "unlimited"]],
+        Form::Rate,
+    ),
+    named(
         "qdisc.cake.ack_filter",
         &["cake"],
         "ack-filter",
-        Form::Words(&[
+        &[
             ["off", "\"disabled\"", "no-ack-filter"],
             ["on", "\"enabled\"", "ack-filter"],
             ["aggressive", "\"aggressive\"", "ack-filter-aggressive"],
-        ]),
+        ],
     ),
+    named(
+        "qdisc.cake.diffserv",
+        &["cake"],
+        "diffserv",
+        words!["diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence"],
+    ),
+    named(
+        "qdisc.cake.flowmode",
+        &["cake"],
+        "flowmode",
+        words![
+            "flowblind",
+            "srchost",
+            "dsthost",
+            "hosts",
+            "flows",
+            "dual-srchost",
+            "dual-dsthost",
+            "triple-isolate"
+        ],
+    ),
+    named("qdisc.cake.nat", &["cake"], "nat", switch!("nat", "nonat")),
+    named("qdisc.cake.wash", &["cake"], "wash", switch!("wash", "nowash")),
+    named("qdisc.cake.ingress", &["cake"], "ingress", switch!("ingress", "egress")),
+    named("qdisc.cake.split_gso", &["cake"], "split_gso", switch!("split-gso", "no-split-gso")),
 ];
 
 /// Prints the parameter `$3` of the discipline at the root of the device `$1`, if its kind matches `$2`; `$4` are the kinds in
@@ -146,41 +245,37 @@ impl Parameter {
 
     /// The value that tc prints like this; `None` if goodput does not know it.
     fn value(&self, printed: &str) -> Option<String> {
-        Some(match self.form {
-            Form::Limit | Form::Number | Form::Micros | Form::Whole => {
-                printed.parse::<u32>().ok()?.to_string()
-            }
-            Form::Rate(_, none) if printed == none => "none".into(),
-            Form::Rate(..) => rules::shaper_rate_text(printed.parse().ok()?),
-            Form::Words(words) => {
-                words.iter().find(|[_, shown, _]| *shown == printed)?[0].to_owned()
-            }
-        })
+        if let Some([value, ..]) = self.named.iter().find(|[_, shown, _]| *shown == printed) {
+            return Some((*value).to_owned());
+        }
+        match self.form {
+            Form::Named => None,
+            Form::Rate => printed.parse().ok().map(rules::shaper_rate_text),
+            _ => Some(printed.parse::<u32>().ok()?.to_string()),
+        }
     }
 
     /// How tc prints a value, and the words by which it takes the value.
     fn words(&self, at: &At<'_>, value: &str) -> Result<[String; 2], RemoteError> {
-        let taken = |text: String| format!("{} {text}", self.key);
-        Ok(match self.form {
-            Form::Limit | Form::Number => [value.to_owned(), taken(value.to_owned())],
-            Form::Whole => [value.to_owned(), taken(format!("{value}us"))],
+        if let Some([_, shown, words]) = self.named.iter().find(|[known, ..]| *known == value) {
+            return Ok([(*shown).to_owned(), (*words).to_owned()]);
+        }
+        let (shown, taken) = match self.form {
+            Form::Named => Err(value::bad(at.setting, value, "goodput does not know it"))?,
+            Form::Limit | Form::Number => (value.to_owned(), value.to_owned()),
+            Form::Whole => (value.to_owned(), format!("{value}us")),
+            Form::Nanos => (value.to_owned(), format!("{value}ns")),
             // One more than what is read back is kept as the same number of steps.
             Form::Micros => {
                 let micros: u64 = value::number(at.setting, value, &(0..=u64::from(u32::MAX)))?;
-                [value.to_owned(), taken(format!("{}us", micros + 1))]
+                (value.to_owned(), format!("{}us", micros + 1))
             }
-            Form::Rate(words, shown) if value == "none" => [shown.to_owned(), words.to_owned()],
-            Form::Rate(..) => {
+            Form::Rate => {
                 let rate = rules::shaper_rate(at.setting, value)?;
-                [rate.to_string(), taken(format!("{rate}bps"))]
+                (rate.to_string(), format!("{rate}bps"))
             }
-            Form::Words(words) => {
-                let found = words.iter().find(|[known, ..]| *known == value);
-                let [_, shown, words] = found
-                    .ok_or_else(|| value::bad(at.setting, value, "goodput does not know it"))?;
-                [(*shown).to_owned(), (*words).to_owned()]
-            }
-        })
+        };
+        Ok([shown, format!("{} {taken}", self.key)])
     }
 
     /// Whether the queue counts bytes.
@@ -249,7 +344,7 @@ impl Row for Parameter {
                 "the kernel made the discipline by default, and a change would make another one in its place; \
                  set qdisc.kind first",
             )),
-            _ if matches!(self.form, Form::Whole) => check_target(at),
+            _ if self.id == RTT => check_target(at),
             _ => Ok(()),
         }
     }
@@ -289,7 +384,10 @@ mod tests {
             \"memory_limit\":33554432,\"ecn\":true,\"drop_batch\":64";
         let fq = "\"limit\":10000,\"flow_limit\":100,\"buckets\":1024,\"orphan_mask\":1023,\"bands\":3,\
             \"priomap\":[1,2,2],\"quantum\":3028,\"initial_quantum\":15140,\"maxrate\":11250000,\"refill_delay\":40000";
-        let cake = "\"bandwidth\":\"unlimited\",\"diffserv\":\"diffserv3\",\"ack-filter\":\"disabled\",\"rtt\":100000";
+        let slow = "\"pacing\":false,\"low_rate_threshold\":68750,\"ce_threshold\":5000,\"timer_slack\":10000,\"horizon\":10000000,\
+            \"horizon_drop\":null";
+        let cake = "\"bandwidth\":\"unlimited\",\"diffserv\":\"diffserv3\",\"flowmode\":\"triple-isolate\",\"nat\":false,\
+            \"wash\":true,\"ingress\":false,\"ack-filter\":\"disabled\",\"split_gso\":true,\"rtt\":100000,\"raw\":true";
         for (id, kind, options, value, typed) in [
             ("qdisc.fifo.limit", "pfifo", "\"limit\":1000", "1000", "limit 1000"),
             ("qdisc.fq_codel.limit", "fq_codel", codel, "10240", "limit 10240"),
@@ -302,6 +400,26 @@ mod tests {
             ("qdisc.fq.quantum", "fq", fq, "3028", "quantum 3028"),
             ("qdisc.fq.maxrate", "fq", fq, "90mbit", "maxrate 11250000bps"),
             ("qdisc.fq.maxrate", "fq", "\"limit\":1", "none", "maxrate 4294967295bps"),
+            ("qdisc.fq_codel.memory_limit", "fq_codel", codel, "33554432", "memory_limit 33554432"),
+            ("qdisc.fq.initial_quantum", "fq", fq, "15140", "initial_quantum 15140"),
+            ("qdisc.fq.orphan_mask", "fq", fq, "1023", "orphan_mask 1023"),
+            ("qdisc.fq.refill_delay", "fq", fq, "40000", "refill_delay 40000us"),
+            ("qdisc.fq.pacing", "fq", fq, "on", "pacing"),
+            ("qdisc.fq.pacing", "fq", slow, "off", "nopacing"),
+            ("qdisc.fq.low_rate_threshold", "fq", slow, "550kbit", "low_rate_threshold 68750bps"),
+            ("qdisc.fq.low_rate_threshold", "fq", fq, "off", "low_rate_threshold 0bps"),
+            ("qdisc.fq.ce_threshold", "fq", slow, "5000", "ce_threshold 5000us"),
+            ("qdisc.fq.ce_threshold", "fq", fq, "4294967295", "ce_threshold 4294967295us"),
+            ("qdisc.fq.timer_slack", "fq", slow, "10000", "timer_slack 10000ns"),
+            ("qdisc.fq.horizon", "fq", slow, "10000000", "horizon 10000000us"),
+            ("qdisc.fq.horizon_drop", "fq", slow, "on", "horizon_drop"),
+            ("qdisc.fq.horizon_drop", "fq", fq, "off", "horizon_cap"),
+            ("qdisc.cake.diffserv", "cake", cake, "diffserv3", "diffserv3"),
+            ("qdisc.cake.flowmode", "cake", cake, "triple-isolate", "triple-isolate"),
+            ("qdisc.cake.nat", "cake", cake, "off", "nonat"),
+            ("qdisc.cake.wash", "cake", cake, "on", "wash"),
+            ("qdisc.cake.ingress", "cake", cake, "off", "egress"),
+            ("qdisc.cake.split_gso", "cake", cake, "on", "split-gso"),
             ("qdisc.cake.rtt", "cake", cake, "100000", "rtt 100000us"),
             ("qdisc.cake.bandwidth", "cake", cake, "none", "unlimited"),
             ("qdisc.cake.ack_filter", "cake", cake, "off", "no-ack-filter"),
