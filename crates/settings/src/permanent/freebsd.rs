@@ -8,7 +8,14 @@ use super::entry;
 /// the line can add to the lines above it.
 pub fn interface_option(device: &str, option: &str) -> Permanent {
     let variable = format!("ifconfig_{}", device.replace(['.', '-'], "_"));
-    entry("FreeBSD /etc/rc.conf", format!("{variable}=\"${{{variable}}} {option}\""))
+    let before = options_before(&variable);
+    entry("FreeBSD /etc/rc.conf", format!("{variable}=\"{before} {option}\""))
+}
+
+/// What `variable` of rc.conf is so far. While it is not set, `ifconfig_DEFAULT` counts (network.subr `get_if_var`), and
+/// a line that sets it without that takes away the address of such an interface.
+pub fn options_before(variable: &str) -> String {
+    format!("${{{variable}-${{ifconfig_DEFAULT}}}}")
 }
 
 /// A kernel parameter.

@@ -94,8 +94,8 @@ fn lines_of_ours_stand_behind_those_of_others_and_go_again() {
         let text = scene.text("rc.conf");
         assert!(text.starts_with(&format!("{THEIRS}\n{BEGIN}\n")), "{text}");
         for line in [
-            "ifconfig_em0=\"${ifconfig_em0} polling\"",
-            "ifconfig_em0=\"${ifconfig_em0} mtu 9000\"",
+            "ifconfig_em0=\"${ifconfig_em0-${ifconfig_DEFAULT}} polling\"",
+            "ifconfig_em0=\"${ifconfig_em0-${ifconfig_DEFAULT}} mtu 9000\"",
         ] {
             assert!(text.lines().any(|own| own == line), "{line} is not in {text}");
         }

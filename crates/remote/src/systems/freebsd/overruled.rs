@@ -1,7 +1,7 @@
 //! Lines of other files that FreeBSD reads after ours: rc.conf(5), sysctl.conf(5), rc.subr(8) `load_rc_config`.
 
 use goodput_model::SettingRef;
-use goodput_settings::Assignment;
+use goodput_settings::{Assignment, freebsd};
 
 use super::kinds::Kind;
 use crate::command::Command;
@@ -65,8 +65,9 @@ fn is_against(line: &str, ours: &str) -> bool {
     if name != theirs.trim_end() {
         return false;
     }
-    let before = [format!("${{{name}}}"), format!("${name}")];
-    let Some(option) = own.trim_matches('"').strip_prefix(&before[0]) else {
+    let ours = freebsd::options_before(name);
+    let before = [format!("${{{name}}}"), format!("${{{name}-"), format!("${name}")];
+    let Some(option) = own.trim_matches('"').strip_prefix(&ours) else {
         return value.trim().trim_matches('"') != own.trim().trim_matches('"');
     };
     if !before.iter().any(|before| value.contains(before.as_str())) {
@@ -84,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_line_that_drops_or_turns_round_ours_is_against_it() {
-        let ours = "ifconfig_em0=\"${ifconfig_em0} polling\"";
+        let ours = "ifconfig_em0=\"${ifconfig_em0-${ifconfig_DEFAULT}} polling\"";
         for line in [
             "ifconfig_em0=\"inet 192.0.2.1/24\"",
             "  ifconfig_em0=DHCP",
@@ -97,6 +98,7 @@ mod tests {
             "#ifconfig_em0=\"DHCP\"",
             "ifconfig_em0=\"$ifconfig_em0 mtu 9000\"",
             "ifconfig_em0=\"${ifconfig_em0} -tso4\"",
+            "ifconfig_em0=\"${ifconfig_em0-${ifconfig_DEFAULT}} -tso4\"",
             "ifconfig_em1=\"DHCP\"",
             "ifconfig_em0_ipv6=\"inet6 accept_rtadv\"",
             "hostname=\"b\"",

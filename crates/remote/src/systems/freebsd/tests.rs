@@ -323,9 +323,9 @@ fn each_setting_has_a_line_that_keeps_it() {
         files.into_iter().map(|file| (file.file, file.lines)).collect::<Vec<_>>()
     };
     let line = |file: &str, line: &str| vec![(format!("FreeBSD {file}"), line.to_owned())];
-    let polling = "ifconfig_em0=\"${ifconfig_em0} polling\"";
+    let polling = "ifconfig_em0=\"${ifconfig_em0-${ifconfig_DEFAULT}} polling\"";
     assert_eq!(kept("polling@em0", "on"), line("/etc/rc.conf", polling));
-    let mtu = "ifconfig_em0_7=\"${ifconfig_em0_7} mtu 9000\"";
+    let mtu = "ifconfig_em0_7=\"${ifconfig_em0_7-${ifconfig_DEFAULT}} mtu 9000\"";
     assert_eq!(kept("link.mtu@em0.7", "9000"), line("/etc/rc.conf", mtu));
     let burst = "kern.polling.burst_max=1000";
     assert_eq!(kept("sysctl.kern.polling.burst_max", "1000"), line("/etc/sysctl.conf", burst));
