@@ -178,7 +178,8 @@ fn command(address: &Address, access: &Access) -> Command {
 /// ssh with its options for a host.
 fn options(address: &Address, access: &Access) -> Command {
     let mut command = Command::new("ssh");
-    command.args(["-T", "-o", "BatchMode=yes"]);
+    // What ssh says of its errors is all that tells them apart, also if the user's configuration silences it.
+    command.args(["-T", "-o", "BatchMode=yes", "-o", "LogLevel=INFO"]);
     // A shared connection would pass for a new one, and outlive ours (ssh_config(5)).
     command.args(["-o", "ControlMaster=no", "-o", "ControlPath=none", "-o", "RemoteCommand=none"]);
     if let Some(config) = &access.config {
