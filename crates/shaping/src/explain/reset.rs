@@ -13,10 +13,13 @@ pub(super) const CLASS_RATE: &str = "qdisc.htb.rate";
 pub(super) const CEIL: &str = "qdisc.htb.ceil";
 const BANDWIDTH: &str = "qdisc.cake.bandwidth";
 
-/// The rate that was asked about, whole bits per second, if the shaper is set to another one.
+/// The rate that was asked about, whole bits per second, if the shaper is set to another one and that is what limits. A faster
+/// one in front of the shaper that was asked about stays: its rate is not what was asked about.
 pub(super) fn wanted(seen: &Seen) -> Option<u64> {
-    let is_otherwise = is_set_otherwise(seen.test, seen.shaper()?);
-    is_otherwise.then(|| seen.test.configured_bits_per_s.0.round() as u64)
+    let shaper = seen.shaper()?;
+    let wanted = seen.test.configured_bits_per_s.0;
+    let limits = shaper.rate_bits_per_s.0 < wanted || seen.gives_what_is_set();
+    (is_set_otherwise(seen.test, shaper) && limits).then(|| wanted.round() as u64)
 }
 
 /// The changes after which the shaper is set to the rate that was asked about; none if it is already.

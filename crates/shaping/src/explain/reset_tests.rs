@@ -43,6 +43,17 @@ fn the_rate_that_was_asked_about_is_proposed_with_what_it_needs() {
 }
 
 #[test]
+fn a_faster_shaper_in_front_of_the_one_that_was_asked_about_stays() {
+    let faster = tbf(1_000_000_000, 2_000_000, 5_000_000);
+    for gives in [100e6, 77e6] {
+        let seen = explained_at(gives, &faster, &faster);
+        assert_eq!(proposed(&seen), [""; 0], "{gives}");
+        assert_eq!(seen.commands, [""; 0], "{gives}");
+    }
+    assert_eq!(proposed(&explained_at(1e9, &faster, &faster)), ["qdisc.tbf.rate@eth0=100mbit"]);
+}
+
+#[test]
 fn a_class_gets_the_ceil_and_what_may_not_borrow_the_rate() {
     let class = |rate: u64, ceil: u64| {
         let facts = |sent| {
