@@ -55,8 +55,8 @@ pub const RULE: Rule = Rule {
 
 /// Part of the smallest round-trip time from which the cards' waits matter.
 const MIN_DELAY_SHARE_OF_RTT: f64 = 0.2;
-/// What an interrupt costs a CPU at least, seconds. Chosen, not measured: a fast one needs about a microsecond to enter and leave it and to schedule NAPI.
-/// Where the kernel counts more, this is used.
+/// What an interrupt costs a CPU at least, seconds. Chosen, not measured: a fast one needs about a microsecond to enter and leave
+/// it and to schedule NAPI. Where the kernel counts more, that is used.
 const LEAST_INTERRUPT_S: f64 = 1e-6;
 /// Packets for each interrupt below which they are not joined.
 const MAX_PACKETS_PER_INTERRUPT: f64 = 2.0;

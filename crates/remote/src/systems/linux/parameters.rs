@@ -28,6 +28,8 @@ pub(super) struct Parameter {
 enum Form {
     /// It has no values but the named ones.
     Named,
+    /// A word, which tc prints in quotation marks, and takes without the key.
+    Word,
     /// Packets, or bytes in a queue of bytes.
     Limit,
     /// A number.
@@ -45,6 +47,9 @@ enum Form {
 /// What [`SHOW`] prints for a key that tc leaves out.
 const ABSENT: &str = "-";
 
+/// What tc prints in place of a word that it doesn't know (iproute2, tc/q_cake.c `cake_print_mode`).
+const UNKNOWN: &str = "unknown";
+
 /// fq takes this for no rate: all bits of 32 (net/sched/sch_fq.c `fq_init`).
 const NO_RATE: &str = "maxrate 4294967295bps";
 
@@ -58,13 +63,6 @@ const RTT: &str = "qdisc.cake.rtt";
 macro_rules! switch {
     ($on:literal, $off:literal) => {
         &[["on", "true", $on], ["off", "false", $off]]
-    };
-}
-
-/// Words that tc prints as it takes them.
-macro_rules! words {
-    ($($word:literal),*) => {
-        &[$([$word, concat!("\"", $word, "\""), $word]),*]
     };
 }
 
@@ -94,8 +92,8 @@ const fn row(
 /// `*_print_opt` and `*_parse_opt` of iproute2, tc/q_{fifo,fq_codel,fq,cake}.c. With cake's round-trip time tc also sets the
 /// target ([`check_target`]).
 ///
-/// Left out is what tc can't put back: it sends neither a `mpu` nor a `memlimit` of 0, `raw` also ends `atm`, and with `raw` it
-/// does not print `noatm`.
+/// Left out is what tc can't put back. It sends neither an `mpu` nor a `memlimit` of 0. `overhead` and `atm` depend on each
+/// other: `raw` also ends `atm`, and with `raw` it does not print `noatm`.
 pub(super) static ROWS: [Parameter; 29] = [
     row("qdisc.fifo.limit", &["pfifo", "bfifo"], "limit", &[], Form::Limit),
     number("qdisc.fq_codel.limit", &["fq_codel"], "limit"),
@@ -156,27 +154,8 @@ pub(super) static ROWS: [Parameter; 29] = [
             ["aggressive", "\"aggressive\"", "ack-filter-aggressive"],
         ],
     ),
-    named(
-        "qdisc.cake.diffserv",
-        &["cake"],
-        "diffserv",
-        words!["diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence"],
-    ),
-    named(
-        "qdisc.cake.flowmode",
-        &["cake"],
-        "flowmode",
-        words![
-            "flowblind",
-            "srchost",
-            "dsthost",
-            "hosts",
-            "flows",
-            "dual-srchost",
-            "dual-dsthost",
-            "triple-isolate"
-        ],
-    ),
+    row("qdisc.cake.diffserv", &["cake"], "diffserv", &[], Form::Word),
+    row("qdisc.cake.flowmode", &["cake"], "flowmode", &[], Form::Word),
     named("qdisc.cake.nat", &["cake"], "nat", switch!("nat", "nonat")),
     named("qdisc.cake.wash", &["cake"], "wash", switch!("wash", "nowash")),
     named("qdisc.cake.ingress", &["cake"], "ingress", switch!("ingress", "egress")),
@@ -250,6 +229,10 @@ impl Parameter {
         }
         match self.form {
             Form::Named => None,
+            Form::Word => {
+                let word = printed.strip_prefix('"')?.strip_suffix('"')?;
+                (word != UNKNOWN).then(|| word.to_owned())
+            }
             Form::Rate => printed.parse().ok().map(rules::shaper_rate_text),
             _ => Some(printed.parse::<u32>().ok()?.to_string()),
         }
@@ -262,6 +245,7 @@ impl Parameter {
         }
         let (shown, taken) = match self.form {
             Form::Named => Err(value::bad(at.setting, value, "goodput does not know it"))?,
+            Form::Word => return Ok([format!("\"{value}\""), value.to_owned()]),
             Form::Limit | Form::Number => (value.to_owned(), value.to_owned()),
             Form::Whole => (value.to_owned(), format!("{value}us")),
             Form::Nanos => (value.to_owned(), format!("{value}ns")),
@@ -474,6 +458,7 @@ mod tests {
     fn what_would_not_come_back_is_refused() {
         let limit = parameter("qdisc.fq.limit");
         assert!(shown(limit, &root("fq_codel", "\"limit\":1")).contains("is no fq"));
+        assert_eq!(parameter("qdisc.cake.diffserv").value("\"unknown\""), None);
         let table = root("fq", "\"limit\":1}, \"stab\":{\"overhead\":14").replace(", ", ",");
         assert!(shown(limit, &table).contains("table of sizes"));
         let autorate = root("cake", "\"bandwidth\":1000,\"autorate\":\"autorate-ingress\"");
